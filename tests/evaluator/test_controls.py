@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,7 +36,8 @@ from evaluator.scoring.contract import Verdict
 from evaluator.trust import tried
 from leaderboard.trust import CHANGES, ChangeName, PromptControl, TrustReport
 from leaderboard.views.controls import prompt_figures
-from tests.evaluator.test_trust import Batch, FakeClient, Judge, opened, picture
+from tests.evaluator.judged import Batch, FakeClient, Judge, picture
+from tests.kit.pictures import encoded, opened
 from tests.kit.toy import Toy
 
 N_PAIRS = SIZE * SIZE
@@ -259,9 +259,8 @@ def painted(n: int = 30) -> Questions:
         pixels[..., 0] = hue
         pixels[..., 1], pixels[..., 2] = rng.integers(60, 150), rng.integers(130, 170)
         pixels[: 2 * int(rng.integers(2, 14)) : 2, :, 2] -= 40
-        buffer = io.BytesIO()
-        Image.fromarray(pixels, "HSV").convert("RGB").save(buffer, "PNG")
-        images[f"i{i}"] = buffer.getvalue
+        file = encoded(Image.fromarray(pixels, "HSV").convert("RGB"))
+        images[f"i{i}"] = partial(bytes, file)
         texts[f"t{i}"] = f"hue {hue}" + " very" * int(rng.integers(12))
     return Questions(images, texts, tuple(Pair(f"p{i}", f"i{i}", f"t{i}") for i in range(n)))
 

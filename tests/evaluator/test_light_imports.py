@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.kit.processes import finished
 
 HEAVY = {
     "torch", "torchvision", "transformers", "diffusers", "open_clip", "ray", "tokenizers",
@@ -29,25 +29,35 @@ for words in (["--help"], ["scorers", "list", "--json"], ["scorers", "run", "--h
 """
 
 
-def loaded(code: str) -> set[str]:
-    """The modules and packages of a process that ran this."""
-    told = f"{code}\nimport sys\nprint(*sys.modules)"
-    command = [sys.executable, "-c", told]
-    said = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
-    modules = said.stdout.splitlines()[-1].split()
-    return {*modules, *(name.partition(".")[0] for name in modules)}
+STEPS = {
+    "import evaluator": {"torch", "transformers", "pandas", "gradio", "evaluator.metric"},
+    "import benchmarks.__main__": HEAVY | LATER,
+    "import evaluator.__main__": HEAVY | LATER,
+    # The digest of a family's code, which every manifest of a built-in metric holds.
+    "from evaluator.scorers.family_code import code_digest; code_digest('question_answering')": HEAVY,
+}
+"""Statements of one process, in their order, and what is not loaded after each."""
+
+
+def loaded(*steps: str) -> list[set[str]]:
+    """The modules and packages of one process after each of some statements."""
+    code = "".join(f"{step}\nprint('modules', *__import__('sys').modules)\n" for step in steps)
+    done = finished([sys.executable, "-c", code], cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("modules ")]
+    return [{*names, *(name.partition(".")[0] for name in names)} for names in lines]
 
 
 @pytest.mark.slow
 def test_help_lists_and_the_site_import_no_library_of_models_and_no_statistics() -> None:
-    found = loaded(LOOK)
-    assert {"app", "evaluator", "gradio", "benchmarks.evalmuse.measures"} <= found
-    assert not (HEAVY | LATER) & found
+    (names,) = loaded(LOOK)
+    assert {"app", "evaluator", "gradio", "benchmarks.evalmuse.measures"} <= names
+    assert not (HEAVY | LATER) & names
 
 
-@pytest.mark.parametrize("module", ["evaluator", "benchmarks"])
-def test_the_command_lines_start_without_statistics(module: str) -> None:
-    found = loaded(f"import {module}.__main__")
-    assert f"{module}.__main__" in found
-    assert not (HEAVY | LATER) & found
+def test_the_package_loads_none_of_itself_and_the_command_lines_no_models() -> None:
+    after = loaded(*STEPS)
+    assert {"evaluator.__main__", "evaluator.scorers.family_code"} <= after[-1]
+    assert [heavy & names for heavy, names in zip(STEPS.values(), after, strict=True)] == [
+        set() for _ in STEPS
+    ]

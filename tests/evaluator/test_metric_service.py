@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
-import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -29,23 +26,19 @@ from evaluator.scoring.contract import Verdict
 from tests.conftest import REPOSITORY
 from tests.evaluator.commands.submitting import code_of, typed
 from tests.evaluator.scorers.tiny_models import pictures
+from tests.kit.pictures import encoded
+from tests.kit.processes import await_answer, free_port, running
 
 NAME = "clipscore-hessel"
 PROMPTS = ["two dogs", "a red cube", "two dogs"]
 TOKEN = "a-token-of-the-loop"
 
 
-def png(image: Image.Image) -> bytes:
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
-
-
 def coded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-IMAGES = [png(image) for image in pictures(3)]
+IMAGES = [encoded(image) for image in pictures(3)]
 BODY = {"images": [coded(image) for image in IMAGES], "prompts": PROMPTS}
 
 
@@ -83,7 +76,7 @@ def test_pairs_have_the_scores_of_the_metric_in_json_and_in_a_form(
 
 
 def test_an_image_that_cannot_be_read_has_no_score_and_a_reason(client: TestClient) -> None:
-    bomb = png(Image.new("1", (5000, 5000)))
+    bomb = encoded(Image.new("1", (5000, 5000)))
     sent = [IMAGES[0], b"no image", IMAGES[1][:99], bomb]
     body = {"images": [coded(one) for one in sent], "prompts": ["two dogs"] * 4}
     found = client.post("/score", json=body).json()
@@ -272,10 +265,6 @@ def test_requests_beyond_those_that_may_be_read_are_turned_away(held: Held) -> N
 # The command.
 
 
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "evaluator", "serve", *words]
-
-
 @pytest.mark.parametrize(
     ("words", "token", "code"),
     [
@@ -289,14 +278,7 @@ def test_what_would_be_open_to_strangers_does_not_start(
     if token:
         (tmp_path / "token").write_text(token)
         words = [*words, "--token-file", str(tmp_path / "token")]
-    done = subprocess.run(
-        command("colour-reader", *words),
-        check=False,
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, f"[{code}]" in done.stderr) == (1, True)
+    assert code_of(typed("serve", "colour-reader", *words)) == code
 
 
 def test_an_address_that_is_taken_is_told_before_a_model_is_loaded(
@@ -316,35 +298,16 @@ def test_an_address_that_is_taken_is_told_before_a_model_is_loaded(
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = (
-        "colour-reader",
-        "--device",
-        "cpu",
-        "--port",
-        str(port),
-        "--token-file",
-        str(tmp_path / "token"),
-    )
-    with subprocess.Popen(command(*words), cwd=REPOSITORY, process_group=0) as server:
-        try:
-            address = f"http://127.0.0.1:{port}"
-            until = time.monotonic() + 60
-            while time.monotonic() < until and server.poll() is None:
-                try:
-                    httpx.get(f"{address}/health")
-                    break
-                except httpx.TransportError:
-                    time.sleep(0.1)
-            red = png(Image.new("RGB", (32, 32), (222, 46, 52)))
-            body = {"images": [coded(red)] * 2, "prompts": ["a red disc", "a blue disc"]}
-            reply = httpx.post(f"{address}/score", json=body, headers=bearer(TOKEN), timeout=60)
-            scores = reply.json()["scores"]
-            assert reply.status_code == 200 and scores[0] > scores[1]
-            server.send_signal(signal.SIGTERM)
-            assert server.wait(60) in (0, -signal.SIGTERM)
-        finally:
-            if server.poll() is None:
-                os.killpg(server.pid, signal.SIGKILL)
+    port, log = free_port(), tmp_path / "log"
+    words = ("colour-reader", "--device", "cpu", "--port", port, "--token-file", tmp_path / "token")
+    command = [sys.executable, "-m", "evaluator", "serve", *words]
+    with log.open("wb") as out, running(command, cwd=REPOSITORY, stderr=out) as server:
+        address = f"http://127.0.0.1:{port}"
+        await_answer(f"{address}/health", server, log)
+        red = coded(encoded(Image.new("RGB", (32, 32), (222, 46, 52))))
+        body = {"images": [red] * 2, "prompts": ["a red disc", "a blue disc"]}
+        reply = httpx.post(f"{address}/score", json=body, headers=bearer(TOKEN), timeout=60)
+        of_red, of_blue = reply.json()["scores"]
+        assert reply.status_code == 200 and of_red > of_blue
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) in (0, -signal.SIGTERM)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import zlib
@@ -15,43 +14,12 @@ import pytest
 from PIL import Image
 
 from benchmarks.schema import Pair, Questions
-from evaluator.scoring.asking import Item, Ready, Reply
+from evaluator.scoring.asking import Item, Reply
 from evaluator.scoring.contract import Verdict
 from evaluator.trust import band, compared, reencoded, sampled, trials, tried
 from leaderboard.trust import LOOKUP_IMAGES, LOOKUP_SHARE, TrustReport
-
-Batch = Sequence[tuple[Image.Image, str]]
-Judge = Callable[[Batch], Sequence[float]]
-
-
-class FakeClient:
-    """Scores a batch of (image, prompt) with a function of the whole batch."""
-
-    asks_elements = False
-    peak_memory_bytes = 0
-
-    def __init__(self, judge: Judge, precision: str = "float32") -> None:
-        self._judge = judge
-        self.environment = {"dtype": precision}
-
-    def ready(self, data: bytes) -> Ready:
-        return Ready(data, len(data))
-
-    def ask(self, items: Sequence[Item]) -> Reply:
-        flat = [(opened(one.image.content), asked.prompt) for one in items for asked in one.asked]
-        scores = iter(self._judge(flat))
-        return Reply(tuple(tuple(Verdict.of(next(scores)) for _ in one.asked) for one in items))
-
-
-def opened(data: bytes) -> Image.Image:
-    return Image.open(io.BytesIO(data)).convert("RGB")
-
-
-def picture(number: int) -> bytes:
-    rng = np.random.default_rng(number)
-    buffer = io.BytesIO()
-    Image.fromarray(rng.integers(0, 256, (8, 8, 3), np.uint8)).save(buffer, format="PNG")
-    return buffer.getvalue()
+from tests.evaluator.judged import Batch, FakeClient, Judge, picture
+from tests.kit.pictures import opened
 
 
 def questions(n_images: int = 8, n_texts: int = 2) -> Questions:

@@ -11,17 +11,9 @@ import pytest
 from evaluator.scorers.answering import Candidate, answer_tokens
 from evaluator.scorers.questions.files import write_records
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
+from tests.evaluator.scorers import tiny_models as tiny
 from tests.evaluator.scorers.common import hf, later, refusal
 from tests.evaluator.scorers.questions.fakes import yes_no
-from tests.evaluator.scorers.tiny_models import (
-    bert_tokenizer,
-    blip2_t5,
-    picture,
-    qwen2_vl,
-    qwen_tokenizer,
-    saved,
-    t5_tokenizer,
-)
 
 text_models = later("evaluator.scorers.models.text_models")
 
@@ -46,21 +38,21 @@ UNKNOWN = "answer_not_encodable"
 @pytest.mark.parametrize(
     ("tokenizer", "answers", "space", "code"),
     [
-        pytest.param(t5_tokenizer, YES_NO, False, "", id="words of a unigram model"),
-        pytest.param(lambda: t5_tokenizer("▁1"), YES_NO, False, SPACED, id="a space, then letters"),
-        pytest.param(lambda: t5_tokenizer("▁1"), ("Yes",), False, SPACED, id="one answer"),
-        pytest.param(lambda: t5_tokenizer("▁Y"), ("Yes", "Yet"), False, SPACED, id="one beginning"),
-        pytest.param(lambda: t5_tokenizer("▁no", without="Y"), YES_NO, False, UNKNOWN, id="unknown"),
-        pytest.param(lambda: t5_tokenizer(*"12345"), DIGITS, False, SPACED, id="bare digits"),
+        pytest.param(tiny.t5_tokenizer, YES_NO, False, "", id="words of a unigram model"),
+        pytest.param(lambda: tiny.t5_tokenizer("▁1"), YES_NO, False, SPACED, id="a space, then letters"),
+        pytest.param(lambda: tiny.t5_tokenizer("▁1"), ("Yes",), False, SPACED, id="one answer"),
+        pytest.param(lambda: tiny.t5_tokenizer("▁Y"), ("Yes", "Yet"), False, SPACED, id="one beginning"),
+        pytest.param(lambda: tiny.t5_tokenizer("▁no", without="Y"), YES_NO, False, UNKNOWN, id="unknown"),
+        pytest.param(lambda: tiny.t5_tokenizer(*"12345"), DIGITS, False, SPACED, id="bare digits"),
         pytest.param(
-            lambda: t5_tokenizer(*(f"▁{digit}" for digit in DIGITS)), DIGITS, False, "",
+            lambda: tiny.t5_tokenizer(*(f"▁{digit}" for digit in DIGITS)), DIGITS, False, "",
             id="digits after a space",
         ),
         pytest.param(llama, YES_NO, False, SPACED, id="BPE writes a space first"),
-        pytest.param(qwen_tokenizer, YES_NO, False, "", id="bytes"),
-        pytest.param(qwen_tokenizer, YES_NO, True, SPACED, id="bytes after a space"),
-        pytest.param(qwen_tokenizer, DIGITS, False, "", id="digits as bytes"),
-        pytest.param(bert_tokenizer, ("red", "Red"), False, SPACED, id="no capitals"),
+        pytest.param(tiny.qwen_tokenizer, YES_NO, False, "", id="bytes"),
+        pytest.param(tiny.qwen_tokenizer, YES_NO, True, SPACED, id="bytes after a space"),
+        pytest.param(tiny.qwen_tokenizer, DIGITS, False, "", id="digits as bytes"),
+        pytest.param(tiny.bert_tokenizer, ("red", "Red"), False, SPACED, id="no capitals"),
     ],
 )  # fmt: skip
 def test_answers_whose_first_tokens_are_read_have_first_tokens_of_their_own(
@@ -75,19 +67,19 @@ def test_answers_whose_first_tokens_are_read_have_first_tokens_of_their_own(
 
 
 def test_whole_answers_may_begin_alike_and_must_differ_somewhere() -> None:
-    tokenizer = t5_tokenizer("▁1")
+    tokenizer = tiny.t5_tokenizer("▁1")
     whole = [Candidate("yes"), Candidate("no", with_end=True)]
     yes, no = answer_tokens(tokenizer, whole, end=tokenizer.eos_token_id)
     assert yes[0] == no[0]
     assert no == [*tokenizer.encode("no", add_special_tokens=False), tokenizer.eos_token_id]
     with refusal("answers_share_all_tokens", "'Red'"):
-        answer_tokens(bert_tokenizer(), [Candidate("red"), Candidate("Red")])
+        answer_tokens(tiny.bert_tokenizer(), [Candidate("red"), Candidate("Red")])
     with refusal(UNKNOWN):
         answer_tokens(tokenizer, whole)
 
 
 def test_a_start_token_is_no_part_of_an_answer() -> None:
-    tokenizer = qwen_tokenizer()
+    tokenizer = tiny.qwen_tokenizer()
     tokenizer.bos_token = "Yes"
     with refusal(UNKNOWN):
         answer_tokens(tokenizer, firsts("Yes"))
@@ -106,13 +98,13 @@ WHOLE = ("vqascore-instructblip", "gecko-llava15")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("models")
     made = {
-        SPACED: blip2_t5(tokenizer=t5_tokenizer("▁1")),
-        UNKNOWN: blip2_t5(tokenizer=t5_tokenizer("▁1", without="eo")),
+        SPACED: tiny.blip2_t5(tokenizer=tiny.t5_tokenizer("▁1")),
+        UNKNOWN: tiny.blip2_t5(tokenizer=tiny.t5_tokenizer("▁1", without="eo")),
     }
     write_records(
         place / "q.jsonl", [yes_no(PROMPT, "1", "a car?", element="a car", entailment=0.9)]
     )
-    return {name: saved(place / name, *one) for name, one in made.items()}
+    return {name: tiny.saved(place / name, *one) for name, one in made.items()}
 
 
 def scored(name: str, folder: Path, **options: Any) -> list[Any]:
@@ -121,7 +113,7 @@ def scored(name: str, folder: Path, **options: Any) -> list[Any]:
     questions = folder.parent / "q.jsonl"
     runtime = Runtime(folders={"model": folder}, questions=questions, dtype="float32")
     scorer: Any = load_scorer(row, runtime).scorer
-    found: list[Any] = scorer.score_texts([scorer.prepare(picture(1))], [[PROMPT]])[0]
+    found: list[Any] = scorer.score_texts([scorer.prepare(tiny.picture(1))], [[PROMPT]])[0]
     return found
 
 
@@ -147,7 +139,7 @@ def test_a_metric_of_whole_answers_reads_what_begins_alike(
 def test_a_decoder_is_refused_with_the_space_that_it_does_not_join_to_the_answer(
     tmp_path: Path,
 ) -> None:
-    folder = saved(tmp_path / "qwen", *qwen2_vl())
+    folder = tiny.saved(tmp_path / "qwen", *tiny.qwen2_vl())
     options = {"answer": "1", "against": "2", "reduce": "p_yes_norm"}
     with refusal(SPACED, "answer_space = false"):
         scored("vnli-zeroshot", folder, **options, reading={"answer_space": True})
@@ -156,6 +148,6 @@ def test_a_decoder_is_refused_with_the_space_that_it_does_not_join_to_the_answer
 
 def test_entailment_needs_a_token_that_begins_with_one() -> None:
     with refusal(SPACED):
-        text_models.T5Entailment(None, t5_tokenizer())
+        text_models.T5Entailment(None, tiny.t5_tokenizer())
     with refusal(UNKNOWN):
-        text_models.T5Entailment(None, t5_tokenizer(without="1"))
+        text_models.T5Entailment(None, tiny.t5_tokenizer(without="1"))

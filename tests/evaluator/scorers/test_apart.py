@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -42,21 +43,14 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return operator_environments(tmp_path, monkeypatch)
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.evaluator.scorers.tiny_models import save_clip
-
-    return save_clip(tmp_path_factory.mktemp("clip"))
-
-
-def source(checkpoint: Path, environment: str = "") -> ModelSource:
+def source(clip: Path, environment: str = "") -> ModelSource:
     """A small CLIP as a row that names an environment."""
     row = ScorerRow(
         name="tiny", family="dual_encoder", title="Tiny", summary="Tiny.", formula="f",
         source="tests", options={"formula": "cos"}, environment=environment,
         checkpoints={"model": {"id": "nobody/tiny"}},  # type: ignore[dict-item]
     )  # fmt: skip
-    return ModelSource(row, Runtime(folders={"model": checkpoint}))
+    return ModelSource(row, Runtime(folders={"model": clip}))
 
 
 def answered(client: ScorerClient) -> list[list[float]]:
@@ -69,12 +63,13 @@ def answered(client: ScorerClient) -> list[list[float]]:
 
 
 def test_environments_that_conflict_run_side_by_side_and_are_recorded(
-    locks: Path, checkpoint: Path
+    locks: Path, clip: Path
 ) -> None:
-    with source(checkpoint).open() as client:
+    with source(clip).open() as client:
         ours, usual = answered(client), client.environment
-    with source(checkpoint, "old").open() as old, source(checkpoint, "new").open() as new:
-        assert answered(old) == answered(new) == ours
+    with source(clip, "old").open() as old, source(clip, "new").open() as new:
+        for client in (old, new):
+            np.testing.assert_allclose(answered(client), ours, atol=1e-6)
         found = [client.environment for client in (old, new)]
         assert min(old.peak_memory_bytes, new.peak_memory_bytes) > 1 << 20
     assert [one["open_clip_torch"] for one in found] == ["0.1", "0.2"]
@@ -85,11 +80,11 @@ def test_environments_that_conflict_run_side_by_side_and_are_recorded(
     assert {one["torch"] for one in found} == {usual["torch"]}
 
 
-def test_an_environment_is_part_of_what_is_recorded_and_kept(locks: Path, checkpoint: Path) -> None:
-    sources = [source(checkpoint, name) for name in ("", "old", "new")]
+def test_an_environment_is_part_of_what_is_recorded_and_kept(locks: Path, clip: Path) -> None:
+    sources = [source(clip, name) for name in ("", "old", "new")]
     before = [one.fingerprint for one in sources]
     (locks / "old.lock").write_text((locks / "new.lock").read_text())
-    before.append(source(checkpoint, "old").fingerprint)
+    before.append(source(clip, "old").fingerprint)
     assert len(set(before)) == 4
     assert len({one.row.digest for one in sources}) == 3
     assert "environment" not in facts_of(sources[0].row)
@@ -100,13 +95,13 @@ def test_an_environment_is_part_of_what_is_recorded_and_kept(locks: Path, checkp
     assert "environment" not in json.loads(kept[0].content)
 
 
-def test_an_environment_that_is_not_there_is_named(locks: Path, checkpoint: Path) -> None:
-    with refusal("unknown_environment", "none-such", "old"), source(checkpoint, "none-such").open():
+def test_an_environment_that_is_not_there_is_named(locks: Path, clip: Path) -> None:
+    with refusal("unknown_environment", "none-such", "old"), source(clip, "none-such").open():
         pass
 
 
-def test_an_error_of_the_metric_comes_back_as_it_is(locks: Path, checkpoint: Path) -> None:
-    missing = source(checkpoint / "none", "old")
+def test_an_error_of_the_metric_comes_back_as_it_is(locks: Path, clip: Path) -> None:
+    missing = source(clip / "none", "old")
     with refusal("checkpoint_missing"), missing.open():
         pass
 
@@ -230,8 +225,8 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
         assert running.wait(10) == 0
 
 
-def test_a_source_in_an_environment_travels(locks: Path, checkpoint: Path) -> None:
-    mine = source(checkpoint, "old")
+def test_a_source_in_an_environment_travels(locks: Path, clip: Path) -> None:
+    mine = source(clip, "old")
     assert len(mine.fingerprint) == 64
     there: ModelSource = pickle.loads(pickle.dumps(mine))
     with there.open() as client:
@@ -242,20 +237,20 @@ def test_a_source_in_an_environment_travels(locks: Path, checkpoint: Path) -> No
             pass
 
 
-def test_its_cost_is_that_of_a_run(locks: Path, checkpoint: Path) -> None:
-    mine = source(checkpoint, "old")
+def test_its_cost_is_that_of_a_run(locks: Path, clip: Path) -> None:
+    mine = source(clip, "old")
     with refusal("not_measurable", "old"):
         measured(mine.row, mine.runtime, datetime.now(UTC))
 
 
 def test_a_row_in_an_environment_can_be_loaded_for_scores_of_ones_own(
-    locks: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    locks: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     images = [Image.new("RGB", (8, 8), colour) for colour in COLOURS[:2]]
     found = []
     for name in ("", "old"):
-        row = source(checkpoint, name).row
+        row = source(clip, name).row
         monkeypatch.setattr("evaluator.metric.load_rows", lambda row=row: {row.name: row})
-        with load_metric("tiny", checkpoints={"model": checkpoint}) as metric:
+        with load_metric("tiny", checkpoints={"model": clip}) as metric:
             found.append(metric.score(images, list(PROMPTS)))
-    assert list(found[0]) == list(found[1])
+    assert list(found[0]) == pytest.approx(list(found[1]), abs=1e-6)

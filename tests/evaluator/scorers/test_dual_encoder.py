@@ -16,22 +16,9 @@ from PIL import Image
 
 from benchmarks.errors import PlatformError, SubmitterError
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
+from tests.evaluator.scorers import tiny_models
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
-from tests.evaluator.scorers.tiny_models import (
-    LONG,
-    LONG_FROM_THE_START,
-    PROMPTS,
-    bert_tokenizer,
-    here,
-    open_clip_configuration,
-    picture,
-    pictures,
-    row,
-    save_align,
-    save_clip,
-    save_open_clip,
-    save_siglip,
-)
+from tests.evaluator.scorers.tiny_models import row
 
 dual = later("evaluator.scorers.families.dual_encoder")
 formulas = later("evaluator.scorers.models.dual_towers")
@@ -39,7 +26,7 @@ transforms = later("torchvision.transforms")
 dual_towers = later("evaluator.scorers.models.dual_towers")
 open_clip = later("open_clip")
 
-IMAGES = pictures(3)
+IMAGES = tiny_models.pictures(3)
 FULL: dict[str, Any] = {"padding": "max_length", "truncation": True, "max_length": 77}
 HALF = {**FULL, "max_length": 64}
 close = np.testing.assert_allclose
@@ -48,20 +35,22 @@ same = np.testing.assert_array_equal
 
 @pytest.fixture(scope="module")
 def align(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_align(tmp_path_factory.mktemp("align"))
+    return tiny_models.save_align(tmp_path_factory.mktemp("align"))
 
 
 @pytest.fixture(scope="module")
 def siglip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_siglip(tmp_path_factory.mktemp("siglip"))
+    return tiny_models.save_siglip(tmp_path_factory.mktemp("siglip"))
 
 
 def load(folder: Path, formula: str = "cos", **options: Any) -> Any:
     tiny = row(formula=formula, **options)
-    return dual.FAMILY.load(tiny, dual.FAMILY.check(tiny), here(folder))
+    return dual.FAMILY.load(tiny, dual.FAMILY.check(tiny), tiny_models.here(folder))
 
 
-def scores(loaded: Any, images: Sequence[Image.Image] = IMAGES, prompts: Any = PROMPTS) -> Any:
+def scores(
+    loaded: Any, images: Sequence[Image.Image] = IMAGES, prompts: Any = tiny_models.PROMPTS
+) -> Any:
     prepared = [loaded.scorer.prepare(image) for image in images]
     return np.array(loaded.scorer.score(prepared, prompts))
 
@@ -73,7 +62,9 @@ def inputs(folder: Path, prompts: Sequence[str], **text: Any) -> tuple[Any, Any]
     return read(IMAGES, return_tensors="pt"), tokens
 
 
-def by_hand(kind: str, folder: Path, prompts: Sequence[str] = PROMPTS, **text: Any) -> Any:
+def by_hand(
+    kind: str, folder: Path, prompts: Sequence[str] = tiny_models.PROMPTS, **text: Any
+) -> Any:
     """The library's own model and its forward pass over IMAGES and prompts."""
     model = getattr(hf, kind).from_pretrained(folder).eval()
     pixels, tokens = inputs(folder, prompts, **text)
@@ -108,7 +99,7 @@ def test_clip_formulas_equal_the_librarys_own_pass(clip: Path) -> None:
 
 def test_the_prefix_is_read_before_every_prompt(clip: Path) -> None:
     prefix = "A photo depicts "
-    _, out = by_hand("CLIPModel", clip, [prefix + each for each in PROMPTS], **FULL)
+    _, out = by_hand("CLIPModel", clip, [prefix + each for each in tiny_models.PROMPTS], **FULL)
     found = scores(load(clip, "hessel", prefix=prefix))
     close(found, 2.5 * np.maximum(cosines(out.image_embeds, out.text_embeds), 0), atol=2.5e-6)
     assert not np.allclose(found, scores(load(clip, "hessel")), atol=1e-3)
@@ -117,7 +108,7 @@ def test_the_prefix_is_read_before_every_prompt(clip: Path) -> None:
 def test_a_negative_cosine_is_kept_or_each_pair_clamped_as_the_formula_says(
     clip: Path, tmp_path: Path
 ) -> None:
-    both = (clip, save_clip(tmp_path, negative=True))
+    both = (clip, tiny_models.save_clip(tmp_path, negative=True))
 
     def found(formula: str) -> Any:
         return np.concatenate([scores(load(folder, formula)) for folder in both])
@@ -134,11 +125,15 @@ def test_cutting_padding_after_the_end_of_a_text_changes_nothing(
     tmp_path: Path, end: int | None
 ) -> None:
     """The configurations of OpenAI's checkpoints name a wrong end."""
-    clip = save_clip(tmp_path, end=end)
+    clip = tiny_models.save_clip(tmp_path, end=end)
     _, out = by_hand("CLIPModel", clip, **FULL)
-    vectors = load(clip).scorer.encode_texts(PROMPTS)
+    vectors = load(clip).scorer.encode_texts(tiny_models.PROMPTS)
     close(vectors, formulas.unit_vectors(out.text_embeds), atol=1e-6)
-    close(vectors, load(clip, padding="max_length").scorer.encode_texts(PROMPTS), atol=1e-6)
+    close(
+        vectors,
+        load(clip, padding="max_length").scorer.encode_texts(tiny_models.PROMPTS),
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("model", ["clip", "align", "siglip"])
@@ -148,19 +143,19 @@ def test_a_score_does_not_depend_on_what_it_is_asked_with(
     for padding in ("longest", "none"):
         loaded = load(request.getfixturevalue(model), padding=padding)
         together = scores(loaded)
-        pairs = zip(IMAGES, PROMPTS, strict=True)
+        pairs = zip(IMAGES, tiny_models.PROMPTS, strict=True)
         close(together, [scores(loaded, [image], [text])[0] for image, text in pairs], atol=1e-6)
-        close(together, scores(loaded, IMAGES[::-1], PROMPTS[::-1])[::-1], atol=1e-6)
+        close(together, scores(loaded, IMAGES[::-1], tiny_models.PROMPTS[::-1])[::-1], atol=1e-6)
         same(together, scores(loaded))
 
 
 def test_encoding_apart_gives_the_scores_of_pairs(clip: Path) -> None:
     scorer = load(clip, "hessel").scorer
     prepared = [scorer.prepare(image) for image in IMAGES]
-    seen, said = scorer.encode_images(prepared), scorer.encode_texts(PROMPTS)
+    seen, said = scorer.encode_images(prepared), scorer.encode_texts(tiny_models.PROMPTS)
     grid = [(i, j) for i in range(3) for j in range(3)]
     apart = scorer.similarity(seen[[i for i, _ in grid]], said[[j for _, j in grid]])
-    pairs = scorer.score([prepared[i] for i, _ in grid], [PROMPTS[j] for _, j in grid])
+    pairs = scorer.score([prepared[i] for i, _ in grid], [tiny_models.PROMPTS[j] for _, j in grid])
     assert seen.dtype == said.dtype == np.float32
     close(apart, pairs, atol=1e-6)
     assert scorer.score([], []) == []
@@ -168,18 +163,26 @@ def test_encoding_apart_gives_the_scores_of_pairs(clip: Path) -> None:
 
 def test_over_long_prompts_stay_apart_and_are_said_to_be_cut(clip: Path) -> None:
     loaded, one = load(clip), [IMAGES[0]] * 2
-    assert loaded.scorer.truncated([*LONG_FROM_THE_START, PROMPTS[1]]) == [True, True, False]
-    found = scores(loaded, one, LONG_FROM_THE_START)
+    assert loaded.scorer.truncated([*tiny_models.LONG_FROM_THE_START, tiny_models.PROMPTS[1]]) == [
+        True,
+        True,
+        False,
+    ]
+    found = scores(loaded, one, tiny_models.LONG_FROM_THE_START)
     assert np.ptp(found) > 1e-3
-    _, out = by_hand("CLIPModel", clip, [*LONG_FROM_THE_START, PROMPTS[0]], **FULL)
+    _, out = by_hand(
+        "CLIPModel", clip, [*tiny_models.LONG_FROM_THE_START, tiny_models.PROMPTS[0]], **FULL
+    )
     image = out.image_embeds[:1].expand(2, -1)
     close(found, cosines(image, out.text_embeds[:2]), atol=1e-6)
-    assert np.ptp(scores(loaded, one, LONG)) < 1e-6  # what lies behind the cut does not count
+    assert (
+        np.ptp(scores(loaded, one, tiny_models.LONG)) < 1e-6
+    )  # what lies behind the cut does not count
 
 
 def test_slicing_off_the_end_makes_all_over_long_prompts_one(clip: Path) -> None:
     sliced = load(clip, truncation="sliced")
-    assert np.ptp(scores(sliced, [IMAGES[0]] * 2, LONG_FROM_THE_START)) < 1e-6
+    assert np.ptp(scores(sliced, [IMAGES[0]] * 2, tiny_models.LONG_FROM_THE_START)) < 1e-6
     same(scores(load(clip)), scores(sliced))
 
 
@@ -191,7 +194,7 @@ def test_vectors_of_tiny_length_keep_their_direction() -> None:
 
 def test_align_is_cosine_over_temperature(align: Path) -> None:
     model = hf.AlignModel.from_pretrained(align).eval()
-    pixels, tokens = inputs(align, PROMPTS, **HALF)
+    pixels, tokens = inputs(align, tiny_models.PROMPTS, **HALF)
     with torch.no_grad():
         seen, said = model.get_image_features(**pixels), model.get_text_features(**tokens)
     cos = cosines(seen.pooler_output, said.pooler_output)
@@ -214,7 +217,7 @@ def test_siglip_reads_its_padding_to_64_places(siglip: Path, name: str) -> None:
 
 def test_siglip_without_padding_is_another_score(siglip: Path) -> None:
     found = scores(load(siglip, "logit", padding="none"))
-    for place, text in enumerate(PROMPTS):
+    for place, text in enumerate(tiny_models.PROMPTS):
         _, out = by_hand("SiglipModel", siglip, [text])
         assert found[place] == pytest.approx(float(out.logits_per_image[place, 0]), abs=1e-5)
     padded = scores(load(siglip, "logit", padding="max_length"))
@@ -223,8 +226,8 @@ def test_siglip_without_padding_is_another_score(siglip: Path) -> None:
 
 def test_siglip_keeps_the_end_of_over_long_prompts(siglip: Path) -> None:
     scorer = load(siglip, padding="max_length").scorer
-    assert scorer.truncated([LONG[0], PROMPTS[1]]) == [True, False]
-    numbers = scorer.reading.numbers([LONG[0]])[0]
+    assert scorer.truncated([tiny_models.LONG[0], tiny_models.PROMPTS[1]]) == [True, False]
+    numbers = scorer.reading.numbers([tiny_models.LONG[0]])[0]
     assert (len(numbers), numbers[-1]) == (64, scorer.reading.tokens.pad)  # one number for both
 
 
@@ -240,7 +243,7 @@ def test_a_processor_may_have_a_repository_of_its_own(
     same(scores(loaded), scores(load(clip, "scaled")))
     assert loaded.environment["checkpoint_processor"] == str(clip)
     with pytest.raises(SubmitterError, match="laion/CLIP-ViT-H-14"):
-        load_scorer(pick, here(tmp_path, offline=True))
+        load_scorer(pick, tiny_models.here(tmp_path, offline=True))
 
 
 def test_images_squashed_first_are_not_cropped(clip: Path) -> None:
@@ -281,7 +284,7 @@ def test_pixels_are_those_of_the_authors_transform(size: tuple[int, int]) -> Non
         transforms.ToTensor(),
         transforms.Normalize(MEAN, STD),
     ]
-    processor, image = hf.CLIPImageProcessorPil(), picture(3, *size)
+    processor, image = hf.CLIPImageProcessorPil(), tiny_models.picture(3, *size)
     authors = transforms.Compose(steps)(image)
     assert torch.equal(dual_towers.authors_transform(processor)(image), authors)
     if size == ODD_REST:  # the processor of transformers cuts one pixel beside it
@@ -298,16 +301,10 @@ def test_curled_quotes_and_html_are_mended_before_a_text_is_read(tmp_path: Path)
     mended = 'a "red" dog & a cat\'s tail'
     assert "".join(map(chr, ids)) == mended
     row = load_rows()["clipscore-hessel"]
-    scorer: Any = load_scorer(row, here(save_clip(tmp_path))).scorer
-    image = scorer.prepare(picture(3, *ODD_REST))
+    scorer: Any = load_scorer(row, tiny_models.here(tiny_models.save_clip(tmp_path))).scorer
+    image = scorer.prepare(tiny_models.picture(3, *ODD_REST))
     curled, straight = scorer.score([image] * 2, ["a “red” dog", 'a "red" dog'])
     assert curled == pytest.approx(straight, abs=1e-6)
-
-
-@pytest.mark.parametrize("more", [{"images": "clip"}, {"cleaned": True}])
-def test_open_clip_needs_not_be_told(more: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="told"):
-        dual.DualOptions.model_validate({"formula": "cos", "backend": "open_clip", **more})
 
 
 # Of open_clip, HPSv2 among them
@@ -317,14 +314,14 @@ CONFIGURATION, WEIGHTS = "open_clip_config.json", "open_clip_model.safetensors"
 
 @pytest.fixture(scope="module")
 def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_open_clip(tmp_path_factory.mktemp("open_clip"))
+    return tiny_models.save_open_clip(tmp_path_factory.mktemp("open_clip"))
 
 
 @pytest.fixture(scope="module")
 def hps(open_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A known architecture, and weights as HPSv2 gives them away: a pickle of a table in a table."""
     place = tmp_path_factory.mktemp("hps")
-    (place / "tiny-for-tests.json").write_text(json.dumps(open_clip_configuration()))
+    (place / "tiny-for-tests.json").write_text(json.dumps(tiny_models.open_clip_configuration()))
     open_clip.add_model_config(place / "tiny-for-tests.json")
     torch.save({"state_dict": safetensors.load_file(open_folder / WEIGHTS)}, place / "tiny.pt")
     named = {"file": "tiny.pt", "architecture": "tiny-for-tests", "images": "longest_padded"}
@@ -333,16 +330,18 @@ def hps(open_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 def open_load(place: Path, *, allow_pickle: bool = False, file: str = "", **options: Any) -> Any:
     tiny = row(checkpoint={"file": file}, backend="open_clip", formula="cos", **options)
-    runtime = here(place, allow_pickle=allow_pickle)
+    runtime = tiny_models.here(place, allow_pickle=allow_pickle)
     return dual.FAMILY.load(tiny, dual.FAMILY.check(tiny), runtime).scorer
 
 
-def open_scores(scorer: Any, prompts: Sequence[str] = PROMPTS, images: Any = IMAGES) -> Any:
+def open_scores(
+    scorer: Any, prompts: Sequence[str] = tiny_models.PROMPTS, images: Any = IMAGES
+) -> Any:
     return np.array(scorer.score([scorer.prepare(each) for each in images], prompts))
 
 
 def open_by_hand(
-    open_folder: Path, prompts: Sequence[str] = PROMPTS, pixels: Sequence[Any] = ()
+    open_folder: Path, prompts: Sequence[str] = tiny_models.PROMPTS, pixels: Sequence[Any] = ()
 ) -> Any:
     """Cosines of IMAGES (or pixels) with prompts, row by row, with open_clip's own parts."""
     model, preprocess = open_clip.create_model_from_pretrained(f"local-dir:{open_folder}")
@@ -362,7 +361,9 @@ def test_cosines_equal_open_clips_own_and_padding_after_the_end_does_not_count(
     assert np.ptp(expected) > 0.01
     close(open_scores(short), expected, atol=1e-6)
     assert short.reading.padding == "longest"
-    close(short.encode_texts(PROMPTS), full.encode_texts(PROMPTS), atol=1e-6)
+    close(
+        short.encode_texts(tiny_models.PROMPTS), full.encode_texts(tiny_models.PROMPTS), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -378,22 +379,25 @@ def test_cosines_equal_open_clips_own_and_padding_after_the_end_does_not_count(
     ids=["with_a_class_token", "apart", "with_a_tokenizer_in_the_folder"],
 )
 def test_texts_of_other_towers_equal_open_clips_own(tmp_path: Path, tower: dict[str, Any]) -> None:
-    save_open_clip(tmp_path, **copy.deepcopy(tower))
-    bert_tokenizer().save_pretrained(tmp_path)
+    tiny_models.save_open_clip(tmp_path, **copy.deepcopy(tower))
+    tiny_models.bert_tokenizer().save_pretrained(tmp_path)
     scorer = open_load(tmp_path)
     together = open_scores(scorer)
     close(together, open_by_hand(tmp_path), atol=1e-6)
-    pairs = zip(IMAGES, PROMPTS, strict=True)
+    pairs = zip(IMAGES, tiny_models.PROMPTS, strict=True)
     close(together, [open_scores(scorer, [text], [image])[0] for image, text in pairs], atol=1e-6)
 
 
 def test_over_long_prompts_keep_their_end_unless_sliced(open_folder: Path) -> None:
     kept, sliced = open_load(open_folder), open_load(open_folder, truncation="sliced")
-    prompts = (*LONG_FROM_THE_START, PROMPTS[0])
+    prompts = (*tiny_models.LONG_FROM_THE_START, tiny_models.PROMPTS[0])
     close(open_scores(kept, prompts), open_by_hand(open_folder, prompts), atol=1e-6)
     assert kept.truncated(prompts) == [True, True, False]
     np.testing.assert_array_equal(open_scores(sliced), open_scores(kept))
-    ends, cut = (open_scores(each, LONG_FROM_THE_START, [IMAGES[0]] * 2) for each in (kept, sliced))
+    ends, cut = (
+        open_scores(each, tiny_models.LONG_FROM_THE_START, [IMAGES[0]] * 2)
+        for each in (kept, sliced)
+    )
     assert np.ptp(ends) > 1e-3
     assert np.isfinite(cut).all()
     assert np.abs(ends - cut).min() > 1e-4
@@ -404,7 +408,7 @@ def test_a_single_file_of_weights_fills_a_named_architecture(
 ) -> None:
     scorer = open_load(**hps)
     pixels = [scorer.prepare(each) for each in IMAGES]
-    close(open_scores(scorer), open_by_hand(open_folder, PROMPTS, pixels), atol=1e-6)
+    close(open_scores(scorer), open_by_hand(open_folder, tiny_models.PROMPTS, pixels), atol=1e-6)
     with refusal("checkpoint_unsafe", "--allow-pickle"):
         open_load(**{**hps, "allow_pickle": False})
 
@@ -426,15 +430,17 @@ def test_openais_weights_get_the_activation_they_were_trained_with(
 ) -> None:
     """The tag's entry in open_clip's table decides; the tiny configuration says plain GELU."""
     assert open_clip.get_pretrained_cfg("ViT-B-32", "openai")["quick_gelu"] is True
-    tiny = open_clip_configuration()
+    tiny = tiny_models.open_clip_configuration()
     monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-32", tiny)
-    quick = open_load(open_folder, architecture="ViT-B-32", tag="openai").encode_texts(PROMPTS)
-    plain = open_load(open_folder, architecture="ViT-B-32").encode_texts(PROMPTS)
+    quick = open_load(open_folder, architecture="ViT-B-32", tag="openai").encode_texts(
+        tiny_models.PROMPTS
+    )
+    plain = open_load(open_folder, architecture="ViT-B-32").encode_texts(tiny_models.PROMPTS)
     assert np.abs(quick - plain).max() > 1e-4
     with torch.no_grad():
         model = open_clip.create_model("ViT-B-32", force_quick_gelu=True, load_weights=False)
         model.load_state_dict(safetensors.load_file(open_folder / WEIGHTS))
-        tokens = open_clip.get_tokenizer("ViT-B-32")(list(PROMPTS))
+        tokens = open_clip.get_tokenizer("ViT-B-32")(list(tiny_models.PROMPTS))
         close(quick, model.eval().encode_text(tokens, normalize=True), atol=1e-6)
     with pytest.raises(PlatformError, match="'unheard'"):
         open_load(open_folder, architecture="ViT-B-32", tag="unheard")

@@ -32,7 +32,7 @@ from evaluator.scoring.asking import ScoringPlan
 from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.contract import Verdict
 from evaluator.scoring.engine import run_plan
-from tests.evaluator.raw_server import dripping_body, dripping_header, endless_body, raw_server
+from tests.evaluator.raw_server import dripping_body, endless_body, raw_server
 from tests.evaluator.scorers import chat_server as chat
 from tests.evaluator.scorers.chat_server import ChatRooms, ChatServer, completion, endpoints_file
 from tests.evaluator.scorers.common import refusal
@@ -392,11 +392,8 @@ def test_counts_of_tokens_that_are_none_cost_as_much_as_the_dearest(
     assert spent_usd(tmp_path) == pytest.approx(3 * chat.REPLY_USD)
 
 
-@pytest.mark.parametrize("answer", [dripping_header, dripping_body], ids=["header", "body"])
-def test_an_endpoint_that_answers_too_slowly_is_away(
-    served: ChatServer, tmp_path: Path, answer: Any
-) -> None:
-    with raw_server(answer) as address:
+def test_an_endpoint_that_answers_too_slowly_is_away(served: ChatServer, tmp_path: Path) -> None:
+    with raw_server(dripping_body) as address:
         endpoints_file(tmp_path, address, timeout_s=0.2, attempts=2)
         with refusal(AWAY, "here", kind=TransientError):
             verdict(**RATING)
@@ -593,19 +590,9 @@ def test_a_fingerprint_tells_servers_and_models_apart_and_no_budgets(
     assert fingerprint_of(row_of(), Runtime()) != first
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"question": "no place"},
-        {"reading": "choice"},
-        {"choices": {"good": 1.0}},
-        {"reading": "rating", "low": 3.0, "high": 3.0},
-        {"reading": "choice", "choices": {"Good": 1.0, "good.": 0.0}},
-    ],
-)
-def test_rows_that_cannot_be_asked_are_refused(wrong: dict[str, Any]) -> None:
+def test_a_row_that_cannot_be_asked_is_refused_when_it_is_loaded() -> None:
     with refusal("bad_scorer_row", kind=PlatformError):
-        load_scorer(row_of(**wrong), Runtime())
+        load_scorer(row_of(question="no place"), Runtime())
 
 
 def test_a_judge_behind_an_api_has_no_weights(served: ChatServer) -> None:

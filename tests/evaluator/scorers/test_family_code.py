@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.family_code import code_digest, modules_of, statements
 from evaluator.scorers.registry import load_rows
-from tests.conftest import REPOSITORY
 
 FAMILIES = sorted({row.family for row in load_rows().values()})
 
@@ -34,20 +30,13 @@ def test_the_graph_of_questions_decides_the_scores_of_what_asks_them() -> None:
     assert "benchmarks.accumulation.question_scores" in modules_of("question_answering")
 
 
-def test_families_differ_and_one_that_is_not_there_is_said() -> None:
-    assert len({code_digest(family) for family in FAMILIES}) == len(FAMILIES)
+@pytest.mark.parametrize(
+    "families", [FAMILIES[:3], pytest.param(FAMILIES, marks=pytest.mark.slow)], ids=len
+)
+def test_families_differ_and_one_that_is_not_there_is_said(families: list[str]) -> None:
+    assert len({code_digest(family) for family in families}) == len(families)
     with pytest.raises(PlatformError, match="nobody"):
         code_digest("nobody")
-
-
-def test_no_model_is_imported_for_it() -> None:
-    code = (
-        "import sys; from evaluator.scorers.family_code import code_digest; "
-        "code_digest('question_answering'); print('torch' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 PLAIN = """def half(x: float) -> str:

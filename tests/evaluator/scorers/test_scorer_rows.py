@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from benchmarks.errors import PlatformError
 from evaluator.scorers.registry import family_of, find_row, load_rows
@@ -47,6 +49,53 @@ def test_no_two_rows_compute_the_same_thing_and_those_of_the_papers_are_there() 
         for row in TABLE.values()
     )
     assert [each for each, count in same.items() if count > 1] == []
+
+
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("clipscore-cos", {"images": "clip"}),
+    ("clipscore-cos", {"cleaned": True}),
+    ("compare-gpt-4o", {"question": "Which?"}),
+    ("compare-gpt-4o", {"second": "a."}),
+    ("compare-gpt-4o", {"method": "score"}),
+    ("compare-gpt-4o", {"reading": "rating"}),
+    ("deqa-score", {"weights": [1.0, 0.0]}),
+    ("unifiedreward", {"weights": {}}),
+    ("unifiedreward", {"weights": {"": 1.0, "Final Score": 1.0}}),
+    ("unifiedreward", {"low": 5.0}),
+    ("unifiedreward", {"max_new_tokens": 10**6}),
+    ("unifiedreward-pair", {"instruction": "Which?"}),
+    ("unifiedreward-pair", {"choices": {}}),
+    ("unifiedreward-pair", {"axes": ["Style"]}),
+    ("unifiedreward-pair", {"form": "shares"}),
+    ("unifiedreward-pair", {"method": "score"}),
+    ("unifiedreward-think", {"tag": ""}),
+    ("unifiedreward2-pair", {"axes": []}),
+    ("unigenbench-qwen-72b", {"instruction": "{prompt} {types}"}),
+    ("visionreward", {"checks": []}),
+    ("visionreward", {"checks": [{"question": "a"}, {"question": "a"}]}),
+    ("visionreward", {"checks": [{"question": "a", "needs": 0}]}),
+    ("visionreward", {"checks": [{"question": "a"}, {"question": "b", "needs": 5}]}),
+    ("visionreward", {"answers": {"yes": 1.0}}),
+    ("visionreward", {"alignment_weight": 0.0}),
+    ("visionreward", {"alignment": None}),
+    ("vqascore-any", {"question": "no place"}),
+    ("vqascore-any", {"reduce": "p_diff"}),
+    ("vqascore-any", {"against": "No"}),
+    ("vqascore-gpt-4o", {"question": "no place"}),
+    ("vqascore-gpt-4o", {"reading": "choice"}),
+    ("vqascore-gpt-4o", {"choices": {"good": 1.0}}),
+    ("vqascore-gpt-4o", {"reading": "rating", "low": 3.0, "high": 3.0}),
+    ("vqascore-gpt-4o", {"reading": "choice", "choices": {"Good": 1.0, "good.": 0.0}}),
+]
+"""Options that a family cannot follow, or that are at odds with others of the row."""
+
+
+@pytest.mark.parametrize(("name", "options"), WRONG, ids=str)
+def test_options_that_cannot_be_followed_are_refused(name: str, options: dict[str, Any]) -> None:
+    row = TABLE[name]
+    family_of(row).check(row)
+    with pytest.raises(ValidationError):
+        family_of(row).check(row.model_copy(update={"options": row.options | options}))
 
 
 def test_open_clip_knows_every_architecture_and_tag_that_rows_name() -> None:

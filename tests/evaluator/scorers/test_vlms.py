@@ -23,26 +23,8 @@ from evaluator.scorers.answering import (
 )
 from evaluator.scorers.checkpoints import Source
 from evaluator.scorers.registry import Checkpoint, Runtime, ScorerRow
+from tests.evaluator.scorers import tiny_models
 from tests.evaluator.scorers.common import hf, later, refusal, safetensors, torch
-from tests.evaluator.scorers.tiny_models import (
-    MAKERS,
-    SMALL,
-    Tiny,
-    blip2_t5,
-    blip_vqa,
-    chat_inputs,
-    clip_flant5_folders,
-    here,
-    independent_logprobs,
-    llava,
-    paligemma,
-    picture,
-    qwen2_vl,
-    qwen_tokenizer,
-    row,
-    saved,
-    text_settings,
-)
 
 texts = later("evaluator.scorers.models.vlm_inputs")
 vlms = later("evaluator.scorers.models.chat")
@@ -58,22 +40,22 @@ YES = [Candidate("Yes")]
 PREFIX = "image and text before it"
 
 
-@pytest.fixture(scope="module", params=MAKERS)
-def tiny(request: pytest.FixtureRequest) -> Tiny:
-    return MAKERS[request.param]()
+@pytest.fixture(scope="module", params=tiny_models.MAKERS)
+def tiny(request: pytest.FixtureRequest) -> tiny_models.Tiny:
+    return tiny_models.MAKERS[request.param]()
 
 
 @pytest.fixture(scope="module", params=["qwen3_vl", "gemma3"])
-def some(request: pytest.FixtureRequest) -> Tiny:
-    return MAKERS[request.param]()
+def some(request: pytest.FixtureRequest) -> tiny_models.Tiny:
+    return tiny_models.MAKERS[request.param]()
 
 
 @pytest.fixture(scope="module")
-def qwen() -> Tiny:
-    return qwen2_vl()
+def qwen() -> tiny_models.Tiny:
+    return tiny_models.qwen2_vl()
 
 
-def vlm_of(tiny: Tiny, **more: Any) -> Any:
+def vlm_of(tiny: tiny_models.Tiny, **more: Any) -> Any:
     return vlms.ChatVLM(tiny[0], texts.ChatText(tiny[1], Reading()), {}, **more)
 
 
@@ -88,38 +70,44 @@ def same(first: list[Any], second: list[Any]) -> None:
         assert_allclose(a, b, atol=2e-6)
 
 
-def test_shared_prefix_gives_what_independent_calls_give(tiny: Tiny) -> None:
-    images = [picture(1, 90, 60), picture(2, 56, 112)]
+def test_shared_prefix_gives_what_independent_calls_give(tiny: tiny_models.Tiny) -> None:
+    images = [tiny_models.picture(1, 90, 60), tiny_models.picture(2, 56, 112)]
     found = read(vlm_of(tiny), images, [PROMPTS, PROMPTS])
     tokenizer = tiny[1].tokenizer
     ids = answer_tokens(tokenizer, ANSWERS, end=tokenizer.eos_token_id)
     for ours, (image, prompt) in zip(
         found, [(image, prompt) for image in images for prompt in PROMPTS], strict=True
     ):
-        plain = np.concatenate([independent_logprobs(tiny, image, prompt, i) for i in ids])
+        plain = np.concatenate(
+            [tiny_models.independent_logprobs(tiny, image, prompt, i) for i in ids]
+        )
         assert_allclose(np.exp(ours), np.exp(plain), atol=1e-5, rtol=0)
         assert_allclose(ours, plain, atol=1e-4, rtol=0)
 
 
-def test_images_batched_with_left_padding_score_as_alone(tiny: Tiny) -> None:
-    images = [picture(1, 90, 60), picture(2, 56, 56), picture(3, 112, 56)]
+def test_images_batched_with_left_padding_score_as_alone(tiny: tiny_models.Tiny) -> None:
+    images = [
+        tiny_models.picture(1, 90, 60),
+        tiny_models.picture(2, 56, 56),
+        tiny_models.picture(3, 112, 56),
+    ]
     prompts = [PROMPTS, PROMPTS[:1], PROMPTS[1:]]
     batched = read(vlm_of(tiny, images_together=4), images, prompts)
     alone = vlm_of(tiny)
     same(batched, [v for i in range(3) for v in read(alone, [images[i]], [prompts[i]])])
 
 
-def test_prompts_do_not_see_each_other_nor_their_order(some: Tiny) -> None:
-    vlm, image = vlm_of(some), picture(1)
+def test_prompts_do_not_see_each_other_nor_their_order(some: tiny_models.Tiny) -> None:
+    vlm, image = vlm_of(some), tiny_models.picture(1)
     forwards = read(vlm, [image], [PROMPTS])
     same(forwards, read(vlm, [image], [PROMPTS[::-1]])[::-1])
     same(forwards, [read(vlm, [image], [[prompt]])[0] for prompt in PROMPTS])
-    other = read(vlm, [picture(2)], [PROMPTS])
+    other = read(vlm, [tiny_models.picture(2)], [PROMPTS])
     assert min(np.abs(a - b).max() for a, b in zip(forwards, other, strict=True)) > 1e-4
 
 
-def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(some: Tiny) -> None:
-    images = [picture(1), picture(2, 90, 60)]
+def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(some: tiny_models.Tiny) -> None:
+    images = [tiny_models.picture(1), tiny_models.picture(2, 90, 60)]
     prefix, vision, nothing = (
         read(vlm_of(some, sharing=kind), images, [PROMPTS, PROMPTS])
         for kind in ("prefix", "vision", "nothing")
@@ -129,13 +117,13 @@ def test_sharing_only_the_vision_tower_or_nothing_changes_nothing(some: Tiny) ->
 
 
 def test_greedy_answers_are_those_of_the_library_in_any_batch_up_to_an_end(
-    some: Tiny, monkeypatch: pytest.MonkeyPatch
+    some: tiny_models.Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, processor = some
-    images = [picture(1, 90, 60), picture(2)]
+    images = [tiny_models.picture(1, 90, 60), tiny_models.picture(2)]
 
     def by_library(image: Image.Image, prompt: str) -> list[int]:
-        inputs = chat_inputs(processor, image, prompt)
+        inputs = tiny_models.chat_inputs(processor, image, prompt)
         ids = model.generate(**inputs, max_new_tokens=5, do_sample=False)
         new: list[int] = ids[0, inputs["input_ids"].shape[1] :].tolist()
         return new[: new.index(end)] if end in new else new
@@ -154,16 +142,18 @@ def test_greedy_answers_are_those_of_the_library_in_any_batch_up_to_an_end(
             monkeypatch.setattr(model.generation_config, "eos_token_id", end)
 
 
-def test_repetition_penalty_does_not_move_probabilities(qwen: Tiny) -> None:
-    before = read(vlm_of(qwen), [picture(1)], [PROMPTS])
+def test_repetition_penalty_does_not_move_probabilities(qwen: tiny_models.Tiny) -> None:
+    before = read(vlm_of(qwen), [tiny_models.picture(1)], [PROMPTS])
     qwen[0].generation_config.repetition_penalty = 5.0
-    after = read(vlm_of(qwen), [picture(1)], [PROMPTS])
+    after = read(vlm_of(qwen), [tiny_models.picture(1)], [PROMPTS])
     qwen[0].generation_config.repetition_penalty = 1.0
     same(before, after)
 
 
-def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
-    model = loading.load_answer_model(row(), here(saved(tmp_path, *qwen)))
+def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: tiny_models.Tiny) -> None:
+    model = loading.load_answer_model(
+        tiny_models.row(), tiny_models.here(tiny_models.saved(tmp_path, *qwen))
+    )
     assert model.environment["shared_by_prompts"] == PREFIX
     assert model.environment["dtype"] == "float32"
     assert model.environment["image_processor"].endswith("Pil")
@@ -171,13 +161,13 @@ def test_loader_tries_sharing_and_says_so(tmp_path: Path, qwen: Tiny) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: str) -> None:
-    model, processor = paligemma()
+    model, processor = tiny_models.paligemma()
     source = Source(Path("made up"), "made up", "")
     reading = Reading(text_format="{image}{prompt}")
     setting = later("evaluator.scorers.models.vlm_inputs").Setting(
         source, "paligemma", Runtime(), dtype, reading
     )
-    image = picture(1)
+    image = tiny_models.picture(1)
     vlm = later("evaluator.scorers.models.chat").chat_vlm(
         model.to(setting.torch_dtype), processor, setting
     )
@@ -193,35 +183,37 @@ def test_a_model_that_looks_ahead_shares_its_vision_tower_only(dtype: str) -> No
         assert_allclose(values[0], wanted, atol=1e-5 if dtype == "float32" else 0.05)
 
 
-def test_prompts_beyond_the_context_are_named(qwen: Tiny) -> None:
+def test_prompts_beyond_the_context_are_named(qwen: tiny_models.Tiny) -> None:
     vlm = vlm_of(qwen)
-    vlm.prepare(picture(1))
+    vlm.prepare(tiny_models.picture(1))
     assert vlm.truncated(["short", "long " * 120]) == [False, True]
 
 
-def test_control_tokens_in_a_prompt_are_read_as_text(qwen: Tiny) -> None:
-    found = read(vlm_of(qwen), [picture(1)], [["<|image_pad|> or <|im_end|>?", "Is it red?"]])
+def test_control_tokens_in_a_prompt_are_read_as_text(qwen: tiny_models.Tiny) -> None:
+    found = read(
+        vlm_of(qwen), [tiny_models.picture(1)], [["<|image_pad|> or <|im_end|>?", "Is it red?"]]
+    )
     assert all(np.isfinite(values).all() for values in found)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with refusal("checkpoint_wrong_class"):
-        loading.load_answer_model(row(), here(tmp_path))
+        loading.load_answer_model(tiny_models.row(), tiny_models.here(tmp_path))
 
 
 # Prompts and answers as tokens
 
 
 def test_a_format_of_the_metric_replaces_the_template() -> None:
-    processor = llava()[1]
+    processor = tiny_models.llava()[1]
     text = texts.ChatText(processor, Reading(text_format="Look: {image}\n{prompt} {} Answer:"))
-    asked = text.inputs_of(text.prepare(picture(1)), "a {b} c")
+    asked = text.inputs_of(text.prepare(tiny_models.picture(1)), "a {b} c")
     words = processor.tokenizer.decode(asked.ids, skip_special_tokens=True)
     assert words.replace(" ", "") == "Look:\na{b}c{}Answer:"
 
 
 def test_padding_to_a_square_keeps_the_image_in_the_middle() -> None:
-    image = picture(1, 20, 10)
+    image = tiny_models.picture(1, 20, 10)
     square = padded_square(image)
     assert (square.size, square.getpixel((0, 0))) == ((20, 20), CLIP_MEAN_COLOUR)
     assert_allclose(np.asarray(square)[5:15], np.asarray(image))
@@ -243,9 +235,9 @@ def test_layers_of_unknown_kinds_are_copied_whole() -> None:
     assert torch.equal(layer.keys, values)
 
 
-def test_an_image_goes_through_tower_and_decoder_once(qwen: Tiny) -> None:
+def test_an_image_goes_through_tower_and_decoder_once(qwen: tiny_models.Tiny) -> None:
     vlm, inner = vlm_of(qwen), qwen[0].model
-    images = [vlm.prepare(picture(i)) for i in (1, 2)]
+    images = [vlm.prepare(tiny_models.picture(i)) for i in (1, 2)]
     tower: list[int] = []
     passes: list[int] = []
     hooks = [
@@ -259,11 +251,11 @@ def test_an_image_goes_through_tower_and_decoder_once(qwen: Tiny) -> None:
     assert (len(tower), len(passes)) == (2, 2 * 2)
 
 
-def test_offsets_of_an_earlier_image_are_forgotten(qwen: Tiny) -> None:
+def test_offsets_of_an_earlier_image_are_forgotten(qwen: tiny_models.Tiny) -> None:
     vlm, asked = vlm_of(qwen), [["a?", "b c?"]]
-    square = [picture(1)]
+    square = [tiny_models.picture(1)]
     first = read(vlm, square, asked)
-    read(vlm, [picture(2, 112, 56)], asked)
+    read(vlm, [tiny_models.picture(2, 112, 56)], asked)
     qwen[0].model.rope_deltas = torch.tensor([[123]])
     same(first, read(vlm, square, asked))
 
@@ -285,14 +277,14 @@ def flat(of_image: Any) -> Any:
 
 @pytest.fixture(scope="module", params=["blip-2", "instructblip"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    tiny = blip2_t5(instruct=request.param == "instructblip")
-    folder = saved(tmp_path_factory.mktemp("seq2seq"), *tiny)
-    return (*tiny, loading.load_answer_model(row(), here(folder)))
+    tiny = tiny_models.blip2_t5(instruct=request.param == "instructblip")
+    folder = tiny_models.saved(tmp_path_factory.mktemp("seq2seq"), *tiny)
+    return (*tiny, loading.load_answer_model(tiny_models.row(), tiny_models.here(folder)))
 
 
 def test_answers_are_those_of_teacher_forced_labels(made: Made) -> None:
     model, processor, vlm = made
-    image = picture(1, 60, 40)
+    image = tiny_models.picture(1, 60, 40)
     found = vlm.answer_logprobs([vlm.prepare(image)], [TEXTS], [[LABELS] * 3])[0]
     for prompt, ours in zip(TEXTS, found, strict=True):
         inputs = processor(images=image, text=prompt, return_tensors="pt")
@@ -313,7 +305,7 @@ def test_a_batch_reads_each_image_once_and_scores_as_alone(made: Made) -> None:
     vlm = made[2]
     calls: list[int] = []
     handle = vlm._model.vision_model.register_forward_hook(lambda *_: calls.append(1))
-    images = [vlm.prepare(picture(i)) for i in (1, 2)]
+    images = [vlm.prepare(tiny_models.picture(i)) for i in (1, 2)]
     together = vlm.answer_logprobs(images, [TEXTS, TEXTS], [[LABELS] * 3] * 2)
     handle.remove()
     assert len(calls) == 2
@@ -325,7 +317,7 @@ def test_a_batch_reads_each_image_once_and_scores_as_alone(made: Made) -> None:
 
 def test_greedy_answers_are_those_of_the_library(made: Made) -> None:
     model, processor, vlm = made
-    image = picture(3)
+    image = tiny_models.picture(3)
     found = vlm.generate([vlm.prepare(image)], [TEXTS], 6)[0]
     for prompt, words in zip(TEXTS, found, strict=True):
         inputs = processor(images=image, text=prompt, return_tensors="pt")
@@ -345,15 +337,15 @@ QUESTIONS = ["a dog?", "two red cats?", "x?"]
 
 @pytest.fixture(scope="module")
 def vqa(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    tiny = blip_vqa()
-    return (*tiny, saved(tmp_path_factory.mktemp("blip_vqa"), *tiny))
+    tiny = tiny_models.blip_vqa()
+    return (*tiny, tiny_models.saved(tmp_path_factory.mktemp("blip_vqa"), *tiny))
 
 
 @pytest.mark.parametrize(("reading", "side"), [(Reading(), 32), (Reading(side=48), 48)])
 def test_blip_vqa_equals_its_parts_called_by_hand(vqa: Made, reading: Reading, side: int) -> None:
     model, processor, folder = vqa
-    vlm = loading.load_answer_model(row(), here(folder), reading=reading)
-    pixels = vlm.prepare(picture(1, 60, 40))
+    vlm = loading.load_answer_model(tiny_models.row(), tiny_models.here(folder), reading=reading)
+    pixels = vlm.prepare(tiny_models.picture(1, 60, 40))
     assert pixels.shape[-1] == side
     vocab = processor.tokenizer.get_vocab()
     yes_no = [vocab["yes"], vocab["no"]]
@@ -372,8 +364,8 @@ def test_blip_vqa_equals_its_parts_called_by_hand(vqa: Made, reading: Reading, s
 
 
 def test_blip_vqa_reads_35_tokens_and_answers_alone_as_with_others(vqa: Made) -> None:
-    vlm = loading.load_answer_model(row(), here(vqa[2]))
-    seen = vlm.prepare(picture(1))
+    vlm = loading.load_answer_model(tiny_models.row(), tiny_models.here(vqa[2]))
+    seen = vlm.prepare(tiny_models.picture(1))
     long, longer = "a " * 60, "a " * 60 + "dog"
     first, second = vlm.answer_logprobs([seen], [[long, longer]], [[YES_NO] * 2])[0]
     assert vlm.truncated(["a dog?", long]) == [False, True]
@@ -391,12 +383,12 @@ WHOLE = Candidate("Yes", with_end=True)
 def composite() -> ScorerRow:
     roles = ("model", "vision", "tokenizer")
     parts = {role: Checkpoint(id=f"made/{role}") for role in roles}
-    return row("vlm_likelihood").model_copy(update={"checkpoints": parts})
+    return tiny_models.row("vlm_likelihood").model_copy(update={"checkpoints": parts})
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return clip_flant5_folders(tmp_path_factory.mktemp("clip_flant5"))
+    return tiny_models.clip_flant5_folders(tmp_path_factory.mktemp("clip_flant5"))
 
 
 @pytest.fixture(scope="module")
@@ -411,7 +403,7 @@ def test_clip_flant5_equals_the_written_formula(folders: dict[str, Path], flant5
     clip = hf.CLIPVisionModel.from_pretrained(folders["vision"]).eval()
     images = hf.AutoImageProcessor.from_pretrained(folders["vision"], backend="pil")
     tokenizer = hf.AutoTokenizer.from_pretrained(folders["tokenizer"])
-    image = picture(1, 60, 40)
+    image = tiny_models.picture(1, 60, 40)
     pixels = images(padded_square(image), return_tensors="pt")["pixel_values"]
     label = torch.tensor([[tokenizer.convert_tokens_to_ids("▁Yes"), 1]])
     found = flant5.answer_logprobs([flant5.prepare(image)], [SHOWN], [[[WHOLE], [WHOLE]]])[0]
@@ -430,7 +422,7 @@ def test_clip_flant5_equals_the_written_formula(folders: dict[str, Path], flant5
 
 
 def test_clip_flant5_tells_images_and_questions_apart_and_scores_pairs_alone(flant5: Any) -> None:
-    images = [flant5.prepare(picture(i)) for i in (1, 2)]
+    images = [flant5.prepare(tiny_models.picture(i)) for i in (1, 2)]
     found = flant5.answer_logprobs(images, [SHOWN] * 2, [[[WHOLE], [WHOLE]]] * 2)
     assert len({float(one[0].mean()) for of_image in found for one in of_image}) == 4
     alone = [flant5.answer_logprobs(images[:1], [[one]], [[[WHOLE]]])[0][0] for one in SHOWN]
@@ -441,7 +433,7 @@ def test_clip_flant5_without_one_of_its_parts_is_refused(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:
     with refusal("checkpoint_missing", "vision"):
-        loading.load_answer_model(row(), here(folders["model"]))
+        loading.load_answer_model(tiny_models.row(), tiny_models.here(folders["model"]))
     for path in folders["model"].iterdir():
         if path.name != "projector.safetensors":
             (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -464,7 +456,7 @@ State = dict[str, Any]
 
 
 def tokenizer() -> Any:
-    return qwen_tokenizer(
+    return tiny_models.qwen_tokenizer(
         vlms.IMAGE_TOKEN, vlms.AUDIO_TOKEN, "<|user|>", "<|end|>", "<|assistant|>"
     )
 
@@ -473,9 +465,14 @@ def saved_config() -> State:
     text = tokenizer()
     lora = {"r": RANK, "lora_alpha": ALPHA, "layer": "unused"}
     image = text.convert_tokens_to_ids(vlms.IMAGE_TOKEN)
-    tower = {**SMALL, "num_hidden_layers": 3, "image_size": 448, "image_token_id": image}
+    tower = {
+        **tiny_models.SMALL,
+        "num_hidden_layers": 3,
+        "image_size": 448,
+        "image_token_id": image,
+    }
     return {
-        **text_settings(text, max_position_embeddings=2048),
+        **tiny_models.text_settings(text, max_position_embeddings=2048),
         "model_type": "phi4mm",
         "original_max_position_embeddings": 1024,
         "pad_token_id": text.pad_token_id,
@@ -534,7 +531,7 @@ def save_phi4(place: Path, native: State) -> Path:
     state = {name: v.contiguous() for name, v in theirs.items()}
     safetensors.save_file(state, place / "model.safetensors")
     (place / "config.json").write_text(json.dumps(saved_config()))
-    return saved(place, tokenizer(), hf.Phi4MultimodalImageProcessor())
+    return tiny_models.saved(place, tokenizer(), hf.Phi4MultimodalImageProcessor())
 
 
 @pytest.fixture(scope="module")
@@ -572,10 +569,10 @@ def test_sums_keep_the_precision_of_their_layer_and_half_a_lora_is_refused() -> 
 
 def test_a_loaded_checkpoint_answers_as_the_merged_weights_do(folder: Path, native: State) -> None:
     reading = Reading(text_format=FORMAT, square="squash", side=448)
-    vlm = loading.load_answer_model(row(), here(folder), reading=reading)
+    vlm = loading.load_answer_model(tiny_models.row(), tiny_models.here(folder), reading=reading)
     prompts = ["Is it red?", "Does it show two dogs?"]
     answers = [Candidate("Yes"), Candidate("No")]
-    seen = vlm.prepare(picture(1, 90, 60))
+    seen = vlm.prepare(tiny_models.picture(1, 90, 60))
     found = vlm.answer_logprobs([seen], [prompts], [[answers, answers]])[0]
     model = hf.Phi4MultimodalForCausalLM(vlms.native_config(saved_config())).eval()
     model.load_state_dict(as_theirs(native)[1], strict=False)
@@ -593,4 +590,4 @@ def test_a_checkpoint_without_lora_settings_is_refused(tmp_path: Path) -> None:
     config.pop("vision_lora")
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(SubmitterError, match="vision_lora"):
-        loading.load_answer_model(row(), here(tmp_path))
+        loading.load_answer_model(tiny_models.row(), tiny_models.here(tmp_path))

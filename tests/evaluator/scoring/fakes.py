@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -22,13 +23,13 @@ from evaluator.isolation.session import ScorerSession
 from evaluator.scoring.asking import Finding, Item, OutOfMemoryError, Ready, Reply, Work
 from evaluator.scoring.contract import Answer, Verdict
 from evaluator.scoring.images import ImageError
+from tests.kit.pictures import encoded
 
 
+@cache
 def picture(number: int) -> bytes:
-    """An image that differs from any other number's."""
-    buffer = io.BytesIO()
-    Image.new("RGB", (2, 2), (number % 256, number // 256, 7)).save(buffer, format="PNG")
-    return buffer.getvalue()
+    """The file of an image that differs from any other number's."""
+    return encoded(Image.new("RGB", (2, 2), (number % 256, number // 256, 7)))
 
 
 def questions_of(pairs: Sequence[tuple[int, int]], *, elements: bool = False) -> Questions:
@@ -91,9 +92,9 @@ class FakeSession(ScorerSession):
         ]
 
 
-def content_score(image: bytes, text: str) -> float:
+def content_score(image: bytes | Image.Image, text: str) -> float:
     """A number that depends on the image's pixels and the text, and on nothing else."""
-    pixels = Image.open(io.BytesIO(image)).tobytes()
+    pixels = (Image.open(io.BytesIO(image)) if isinstance(image, bytes) else image).tobytes()
     return int.from_bytes(hashlib.sha256(pixels + text.encode()).digest()[:4], "big") / 2**32
 
 
@@ -156,7 +157,7 @@ class FakeClient:
             ),
             elements=tuple(
                 tuple(
-                    np.array([_score(item, element.text) for element in pair.elements])
+                    np.array([content_score(item.image.content, e.text) for e in pair.elements])
                     for pair in item.asked
                 )
                 for item in items
@@ -173,16 +174,10 @@ class FakeClient:
         )
 
     def _verdict(self, item: Item, prompt: str) -> Verdict:
-        score = math.nan if prompt == UNSCORED else _score(item, prompt)
+        score = math.nan if prompt == UNSCORED else content_score(item.image.content, prompt)
         answers = (Answer("q1", f"{prompt}?", "yes", "Yes.", score),) if self.answers else ()
         problem = "it has no words." if prompt == UNSCORED else ""
         return Verdict(score, problem, answers)
-
-
-def _score(item: Item, text: str) -> float:
-    buffer = io.BytesIO()
-    item.image.content.save(buffer, format="PNG")
-    return content_score(buffer.getvalue(), text)
 
 
 @dataclass

@@ -31,17 +31,7 @@ from evaluator.scoring.engine import EngineOptions, LocalEngine, ScoreColumn, an
 from evaluator.scoring.progress import Progress, Tracker
 from evaluator.scoring.sandbox import SandboxSource
 from tests.evaluator.scorers.common import refusal
-from tests.evaluator.scoring.fakes import (
-    LONG,
-    PAIRS,
-    UNSCORED,
-    FakeClient,
-    FakeSession,
-    FakeSource,
-    content_score,
-    picture,
-    questions_of,
-)
+from tests.evaluator.scoring import fakes
 
 GRID = [(i, t) for i in range(12) for t in range(3)]
 SMALL = EngineOptions(batch_pairs=6, keep_every_s=0.0, ahead=2)
@@ -49,7 +39,7 @@ SMALL = EngineOptions(batch_pairs=6, keep_every_s=0.0, ahead=2)
 
 def run(
     questions: Questions,
-    client: FakeClient | FakeSession,
+    client: fakes.FakeClient | fakes.FakeSession,
     folder: Path,
     *,
     seed: bytes = b"seed",
@@ -60,7 +50,9 @@ def run(
     return run_plan(
         ScoringPlan.of(questions, seed),
         questions,
-        SandboxSource(client, "fake") if isinstance(client, FakeSession) else FakeSource(client),
+        SandboxSource(client, "fake")
+        if isinstance(client, fakes.FakeSession)
+        else fakes.FakeSource(client),
         ShardFolder(folder, "fingerprint"),
         None if heard is None else heard.append,
         engine=engine,
@@ -71,7 +63,7 @@ def run(
 def plain(questions: Questions) -> dict[str, float]:
     """Pair by pair, with nothing shared."""
     return {
-        pair.pair_id: content_score(
+        pair.pair_id: fakes.content_score(
             questions.images[pair.image_id](), questions.texts[pair.text_id]
         )
         for pair in questions.pairs
@@ -110,16 +102,18 @@ class Backwards:
 def test_however_batches_are_cut_a_pair_gets_the_same_score(
     tmp_path: Path, options: EngineOptions
 ) -> None:
-    questions = questions_of(GRID)
+    questions = fakes.questions_of(GRID)
     for seed in (b"one", b"two"):
-        column = run(questions, FakeClient(), tmp_path / seed.decode(), seed=seed, options=options)
+        column = run(
+            questions, fakes.FakeClient(), tmp_path / seed.decode(), seed=seed, options=options
+        )
         assert column.overall.to_dict() == plain(questions)
 
 
 def test_answers_may_come_in_any_order(tmp_path: Path) -> None:
-    questions = questions_of(GRID)
+    questions = fakes.questions_of(GRID)
     engine = Backwards()
-    column = run(questions, FakeClient(), tmp_path, engine=engine)
+    column = run(questions, fakes.FakeClient(), tmp_path, engine=engine)
     assert engine.seen == list(range(6))
     assert column.overall.to_dict() == plain(questions)
     assert column.environment == {"device": "cpu", "engine": "backwards"}
@@ -133,20 +127,22 @@ def test_an_engine_that_loses_or_repeats_a_batch_is_caught(
     tmp_path: Path, engine: Backwards, code: str
 ) -> None:
     with refusal(code, kind=PlatformError):
-        run(questions_of(GRID), FakeClient(), tmp_path, engine=engine)
+        run(fakes.questions_of(GRID), fakes.FakeClient(), tmp_path, engine=engine)
 
 
 def test_wherever_a_run_is_killed_it_goes_on_with_only_what_is_missing(tmp_path: Path) -> None:
-    questions = questions_of(GRID, elements=True)
-    whole = run(questions, FakeClient(elements=True, answers=True), tmp_path / "whole")
+    questions = fakes.questions_of(GRID, elements=True)
+    whole = run(questions, fakes.FakeClient(elements=True, answers=True), tmp_path / "whole")
     assert whole.elements is not None
     assert whole.answers is not None
     for n in range(6):
         with pytest.raises(RuntimeError):
             run(
-                questions, FakeClient(elements=True, answers=True, fails_after=n), tmp_path / str(n)
+                questions,
+                fakes.FakeClient(elements=True, answers=True, fails_after=n),
+                tmp_path / str(n),
             )
-        again = FakeClient(elements=True, answers=True)
+        again = fakes.FakeClient(elements=True, answers=True)
         column = run(questions, again, tmp_path / str(n), seed=b"another")
         assert sum(len(pairs) for r in again.requests for _, pairs in r) == 36 - 6 * n
         assert column.resumed_pairs == 6 * n
@@ -161,8 +157,8 @@ def test_wherever_a_run_is_killed_it_goes_on_with_only_what_is_missing(tmp_path:
 
 
 def test_each_image_is_decoded_and_encoded_once_and_each_text_once(tmp_path: Path) -> None:
-    questions = questions_of(GRID)
-    client = FakeClient()
+    questions = fakes.questions_of(GRID)
+    client = fakes.FakeClient()
     column = run(questions, client, tmp_path)
     assert len(client.made_ready) == len(set(client.made_ready)) == 12
     cost = column.cost
@@ -170,7 +166,7 @@ def test_each_image_is_decoded_and_encoded_once_and_each_text_once(tmp_path: Pat
     assert (cost.texts_encoded, cost.pairs) == (3, 36)
     assert cost.pairs_per_s == 36 / 1.5
 
-    source = FakeSource(FakeClient(fails_after=0))
+    source = fakes.FakeSource(fakes.FakeClient(fails_after=0))
     second = run_plan(
         ScoringPlan.of(questions, b"x"), questions, source, ShardFolder(tmp_path, "fingerprint")
     )
@@ -198,7 +194,7 @@ class Alive(bytes):
 _LOCK = threading.RLock()
 
 
-class CountingClient(FakeClient):
+class CountingClient(fakes.FakeClient):
     """Its images, too, are counted while they are held."""
 
     def ready(self, data: bytes) -> Ready:
@@ -210,7 +206,7 @@ class CountingClient(FakeClient):
 
 def test_images_held_at_once_do_not_grow_with_the_number_of_images(tmp_path: Path) -> None:
     def most_alive(n_images: int) -> int:
-        questions = questions_of([(i, 0) for i in range(n_images)])
+        questions = fakes.questions_of([(i, 0) for i in range(n_images)])
         images = dict.fromkeys(questions.images, lambda: Alive(b"an image"))
         Alive.now = Alive.most = 0
         column = run(
@@ -232,7 +228,7 @@ def test_images_held_at_once_do_not_grow_with_the_number_of_images(tmp_path: Pat
 
 def test_what_is_wrong_with_an_item_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
     questions = _with_bad_items()
-    column = run(questions, FakeClient(), tmp_path)
+    column = run(questions, fakes.FakeClient(), tmp_path)
     found = {(f.code, f.item, f.item_id): f.scored for f in column.findings}
     unscored = {("no_score", "pair", f"pair-{n}"): False for n in (9, 13, 17, 21)}
     assert found == unscored | {
@@ -254,7 +250,7 @@ def test_what_is_wrong_with_an_item_is_named_and_the_rest_is_scored(tmp_path: Pa
 
 def _with_bad_items() -> Questions:
     """Six images with four texts each: one no image, one not there, one grey; one text each bad."""
-    questions = questions_of([(i, t) for i in range(6) for t in range(4)])
+    questions = fakes.questions_of([(i, t) for i in range(6) for t in range(4)])
     grey = io.BytesIO()
     Image.new("L", (2, 2), 9).save(grey, format="PNG")
 
@@ -267,26 +263,26 @@ def _with_bad_items() -> Questions:
         "image-1": gone,
         "image-2": grey.getvalue,
     }
-    texts = {**questions.texts, "text-1": UNSCORED, "text-2": LONG, "text-3": " \n"}
+    texts = {**questions.texts, "text-1": fakes.UNSCORED, "text-2": fakes.LONG, "text-3": " \n"}
     return replace(questions, images=images, texts=texts)
 
 
 def test_findings_survive_a_restart(tmp_path: Path) -> None:
     questions = _with_bad_items()
-    whole = run(questions, FakeClient(), tmp_path / "whole")
+    whole = run(questions, fakes.FakeClient(), tmp_path / "whole")
     with pytest.raises(RuntimeError):
-        run(questions, FakeClient(fails_after=2), tmp_path / "cut")
-    resumed = run(questions, FakeClient(), tmp_path / "cut")
+        run(questions, fakes.FakeClient(fails_after=2), tmp_path / "cut")
+    resumed = run(questions, fakes.FakeClient(), tmp_path / "cut")
     assert set(resumed.findings) == set(whole.findings)
     assert len(resumed.findings) == len(whole.findings)
     assert resumed.verdict == whole.verdict
 
 
 def test_a_file_that_could_not_be_read_is_tried_again_by_the_next_start(tmp_path: Path) -> None:
-    questions = questions_of(GRID)
+    questions = fakes.questions_of(GRID)
     broken = replace(questions, images={**questions.images, "image-3": _broken_disk})
-    assert run(broken, FakeClient(), tmp_path).verdict.unscored == {"image_unreadable": 3}
-    client = FakeClient()
+    assert run(broken, fakes.FakeClient(), tmp_path).verdict.unscored == {"image_unreadable": 3}
+    client = fakes.FakeClient()
     mended = run(questions, client, tmp_path)
     assert len(client.made_ready) == 1
     assert mended.findings == ()
@@ -301,17 +297,17 @@ def _broken_disk() -> bytes:
 def test_a_benchmark_without_one_readable_image_is_our_fault(
     tmp_path: Path, read: Callable[[], bytes]
 ) -> None:
-    questions = questions_of(GRID)
+    questions = fakes.questions_of(GRID)
     broken = replace(questions, images=dict.fromkeys(questions.images, read))
     with refusal("image_unreadable", "12 images", kind=PlatformError):
-        run(broken, FakeClient(), tmp_path)
+        run(broken, fakes.FakeClient(), tmp_path)
     # What was found while nothing could be read does not stay once it can.
-    assert run(questions, FakeClient(), tmp_path).verdict.scored == 36
+    assert run(questions, fakes.FakeClient(), tmp_path).verdict.scored == 36
 
 
 def test_answers_are_kept_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
-    questions = questions_of(GRID)
-    column = run(questions, FakeClient(answers=True), tmp_path)
+    questions = fakes.questions_of(GRID)
+    column = run(questions, fakes.FakeClient(answers=True), tmp_path)
     assert column.answers is not None
     assert list(column.answers.columns) == [
         "pair_id", "question_id", "question", "expected", "raw", "value", "valid",
@@ -319,36 +315,36 @@ def test_answers_are_kept_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
     assert list(column.answers["pair_id"]) == [pair.pair_id for pair in questions.pairs]
     assert column.answers["value"].tolist() == column.overall.tolist()
     assert column.answers["question"][0] == "prompt number 0?"
-    assert run(questions, FakeClient(), tmp_path / "none").answers is None
+    assert run(questions, fakes.FakeClient(), tmp_path / "none").answers is None
 
 
 def test_a_listener_hears_what_is_being_done(tmp_path: Path) -> None:
     heard: list[Progress] = []
-    run(questions_of(GRID), FakeClient(), tmp_path, heard=heard)
+    run(fakes.questions_of(GRID), fakes.FakeClient(), tmp_path, heard=heard)
     assert (heard[0].stage, heard[0].done, heard[0].total) == ("starting", 0, 36)
     assert (heard[1].stage, heard[1].done) == ("scoring", 6)
     assert (heard[-1].stage, heard[-1].done, heard[-1].eta_s) == ("scoring", 36, 0.0)
 
 
 def test_starts_in_different_environments_are_all_named(tmp_path: Path) -> None:
-    class OnGpu(FakeClient):
+    class OnGpu(fakes.FakeClient):
         @property
         def environment(self) -> dict[str, str]:
             return {"device": "cuda", "precision": "bf16"}
 
-    questions = questions_of(GRID)
+    questions = fakes.questions_of(GRID)
     with pytest.raises(RuntimeError):
-        run(questions, FakeClient(fails_after=2), tmp_path)
+        run(questions, fakes.FakeClient(fails_after=2), tmp_path)
     column = run(questions, OnGpu(), tmp_path)
     assert column.environment == {"device": "cpu; cuda", "precision": "bf16", "engine": "local"}
 
 
 @settings(max_examples=25)
-@given(pairs=PAIRS)
+@given(pairs=fakes.PAIRS)
 def test_a_box_is_sent_each_image_once_and_gives_each_pair_its_score(
     pairs: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    questions, session = questions_of(pairs), FakeSession()
+    questions, session = fakes.questions_of(pairs), fakes.FakeSession()
     column = run(questions, session, tmp_path_factory.mktemp("run"))
     assert column.overall.to_dict() == plain(questions)
     assert list(column.overall.index) == [pair.pair_id for pair in questions.pairs]
@@ -358,33 +354,33 @@ def test_a_box_is_sent_each_image_once_and_gives_each_pair_its_score(
 def test_a_failure_between_two_writes_loses_nothing(tmp_path: Path) -> None:
     rarely = replace(SMALL, keep_every_s=1e9)
     with pytest.raises(RuntimeError):
-        run(questions_of(GRID), FakeSession(fails_after=3), tmp_path, options=rarely)
+        run(fakes.questions_of(GRID), fakes.FakeSession(fails_after=3), tmp_path, options=rarely)
     assert len(list(tmp_path.iterdir())) == 1
-    assert run(questions_of(GRID), FakeSession(), tmp_path).resumed_pairs == 18
+    assert run(fakes.questions_of(GRID), fakes.FakeSession(), tmp_path).resumed_pairs == 18
 
 
 def test_elements_are_asked_where_a_text_has_them(tmp_path: Path) -> None:
-    questions = questions_of(GRID, elements=True)
-    column = run(questions, FakeSession(elements=True), tmp_path)
+    questions = fakes.questions_of(GRID, elements=True)
+    column = run(questions, fakes.FakeSession(elements=True), tmp_path)
     assert column.elements is not None
     assert list(column.elements.itertuples(index=False, name=None)) == [
-        (f"pair-{n}", "a", content_score(picture(i), f"part {t}"))
+        (f"pair-{n}", "a", fakes.content_score(fakes.picture(i), f"part {t}"))
         for n, (i, t) in enumerate(GRID)
         if t in {0, 2}
     ]
-    resumed = run(questions, FakeSession(elements=True, fails_after=0), tmp_path)
+    resumed = run(questions, fakes.FakeSession(elements=True, fails_after=0), tmp_path)
     assert resumed.elements is not None
     assert column.elements.equals(resumed.elements)
 
 
 @pytest.mark.parametrize(("can", "has"), [(True, False), (False, True)])
 def test_without_elements_there_is_no_table_of_them(tmp_path: Path, can: bool, has: bool) -> None:
-    column = run(questions_of(GRID, elements=has), FakeSession(elements=can), tmp_path)
+    column = run(fakes.questions_of(GRID, elements=has), fakes.FakeSession(elements=can), tmp_path)
     assert column.elements is None
 
 
 def test_a_benchmark_without_pairs_has_an_empty_column(tmp_path: Path) -> None:
-    column = run(questions_of([]), FakeSession(), tmp_path)
+    column = run(fakes.questions_of([]), fakes.FakeSession(), tmp_path)
     assert column.overall.empty
     assert column.overall.dtype == "float64"
     assert column.cost.pairs_per_s == 0.0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator.scorers.questions import readers
 from evaluator.scorers.questions.files import (
     Line,
     NoQuestions,
@@ -21,21 +22,6 @@ from evaluator.scorers.questions.files import (
     mend_end,
     read_lines,
     write_records,
-)
-from evaluator.scorers.questions.readers import (
-    DSG_COLUMNS,
-    Released,
-    checked,
-    elements_of,
-    read_dsg,
-    read_evalalign,
-    read_evalmuse,
-    read_gecko,
-    read_geneval2,
-    read_tifa,
-    read_ts2,
-    read_unigenbench,
-    with_prompts,
 )
 from tests.evaluator.scorers.common import refusal
 from tests.evaluator.scorers.questions.fakes import yes_no
@@ -157,11 +143,11 @@ def test_each_problem_is_found_at_its_line(
 TS2 = "id,prompt,question_id,parent_question_id,question,choices,answer"
 
 
-def questions(released: Released) -> list[Question]:
+def questions(released: readers.Released) -> list[Question]:
     return [line.record for line in released.lines if isinstance(line.record, Question)]
 
 
-def codes(released: Released) -> list[tuple[str, int]]:
+def codes(released: readers.Released) -> list[tuple[str, int]]:
     return [(problem.code, problem.line) for problem in released.problems]
 
 
@@ -170,8 +156,8 @@ def released_file(folder: Path, *lines: str) -> Path:
     return folder / "released"
 
 
-def dsg(folder: Path, *rows: str) -> Released:
-    return read_dsg(released_file(folder, ",".join(DSG_COLUMNS), *rows))
+def dsg(folder: Path, *rows: str) -> readers.Released:
+    return readers.read_dsg(released_file(folder, ",".join(readers.DSG_COLUMNS), *rows))
 
 
 def test_dsg_ids_dependencies_and_tuples_are_read(tmp_path: Path) -> None:
@@ -206,7 +192,7 @@ def test_a_dsg_prompt_with_an_unreadable_dependency_has_none(tmp_path: Path) -> 
 
 
 def test_prompts_with_an_error_are_left_out_and_said(tmp_path: Path) -> None:
-    found = checked(
+    found = readers.checked(
         dsg(
             tmp_path,
             "i,a car,1,2,e,w,e (car),Is there a car?",
@@ -229,19 +215,19 @@ def test_ts2_parents_and_choices_are_read(tmp_path: Path) -> None:
         "0,both,2,1-0,Both?,two|three|four|five,two",
         "1,a cow,0,x,Cow?,yes|no,yes",
     )
-    released = read_ts2(released_file(tmp_path, TS2, *rows))
+    released = readers.read_ts2(released_file(tmp_path, TS2, *rows))
     found = questions(released)[2]
     assert (found.parents, found.choices) == (("1", "0"), ("two", "three", "four", "five"))
     assert codes(released) == [("unreadable_parents", 5)]
-    assert {q.prompt for q in questions(checked(released))} == {"both"}
+    assert {q.prompt for q in questions(readers.checked(released))} == {"both"}
 
 
 def test_prompts_that_lost_commas_get_their_text_back_by_id(tmp_path: Path) -> None:
-    released = read_ts2(released_file(tmp_path, TS2, "7,a cat a dog,0,,Cat?,yes|no,yes"))
+    released = readers.read_ts2(released_file(tmp_path, TS2, "7,a cat a dog,0,,Cat?,yes|no,yes"))
     whole = "a cat, a dog "
-    assert [q.prompt for q in questions(with_prompts(released, {"7": whole}))] == [whole]
+    assert [q.prompt for q in questions(readers.with_prompts(released, {"7": whole}))] == [whole]
     with refusal("unknown_prompts", "'7'"):
-        with_prompts(released, {"8": "a cow"})
+        readers.with_prompts(released, {"8": "a cow"})
 
 
 def test_tifa_questions_are_numbered_within_their_caption(tmp_path: Path) -> None:
@@ -250,7 +236,7 @@ def test_tifa_questions_are_numbered_within_their_caption(tmp_path: Path) -> Non
         "choices": ["red", "blue"], "answer": "red", "element_type": "color", "element": "red",
     }  # fmt: skip
     other = {**record, "id": "coco_2", "caption": "a cat", "question": ""}
-    released = read_tifa(released_file(tmp_path, json.dumps([record, record, other])))
+    released = readers.read_tifa(released_file(tmp_path, json.dumps([record, record, other])))
     assert [(q.question_id, q.type) for q in questions(released)] == [
         ("1", "color"),
         ("2", "color"),
@@ -261,7 +247,7 @@ def test_tifa_questions_are_numbered_within_their_caption(tmp_path: Path) -> Non
 @pytest.mark.parametrize("content", ["{", '{"a": 1}', "[1]"])
 def test_a_file_that_is_no_tifa_list_is_refused(tmp_path: Path, content: str) -> None:
     with refusal("unreadable_file"):
-        read_tifa(released_file(tmp_path, content))
+        readers.read_tifa(released_file(tmp_path, content))
 
 
 def test_evalmuse_elements_get_their_question_or_one_of_ours(tmp_path: Path) -> None:
@@ -269,15 +255,15 @@ def test_evalmuse_elements_get_their_question_or_one_of_ours(tmp_path: Path) -> 
     record = {"prompt": "two cups", "element_score": scores}
     asked = {**record, "questions": {"cups (object)": "Cups?"}}
     path = released_file(tmp_path, json.dumps([asked, record]))
-    counting, cups = questions(read_evalmuse(path))
+    counting, cups = questions(readers.read_evalmuse(path))
     assert (counting.element, counting.type) == ("two cups", "counting")
     assert "two cups" in counting.question
     assert (cups.element, cups.type, cups.question) == ("cups", "object", "Cups?")
-    assert elements_of(path) == {"two cups": tuple(scores)}
+    assert readers.elements_of(path) == {"two cups": tuple(scores)}
 
 
 def test_gecko_blocks_are_read_with_their_parts(tmp_path: Path) -> None:
-    released = read_gecko(
+    released = readers.read_gecko(
         released_file(
             tmp_path,
             "Prompt: A red dog.",
@@ -303,7 +289,7 @@ def test_geneval2_questions_are_numbered_within_their_prompt(tmp_path: Path) -> 
     broken = {"prompt": "a dog", "vqa_list": asked, "skills": ["count"]}
     none = {"prompt": "a fox", "vqa_list": []}
     given = [record, plain, broken, {"prompt": "a cow"}, [1], none]
-    released = read_geneval2(released_file(tmp_path, *map(json.dumps, given), "", "{"))
+    released = readers.read_geneval2(released_file(tmp_path, *map(json.dumps, given), "", "{"))
     assert [(q.prompt, q.question_id, q.expected, q.type) for q in questions(released)] == [
         ("two red cats", "1", "two", "count"),
         ("two red cats", "2", "Yes", "attribute"),
@@ -324,7 +310,7 @@ def test_unigenbench_questions_are_test_points_with_what_they_are(tmp_path: Path
         for kinds, texts in (([], []), ("Style", "abcde"), (["Style"], "a"), ("a", ["Style"])):
             both = json.dumps({"Testpoints": kinds, "Testpoint Description": texts})
             writer.writerow((5, "a hen", both))
-    released = read_unigenbench(path)
+    released = readers.read_unigenbench(path)
     (first,) = questions(released)
     told = (first.prompt, first.prompt_id, first.question_id, first.type, first.question)
     assert told == ("two pandas", "0", "1", "Style", "ink")
@@ -339,20 +325,20 @@ def test_evalalign_questions_are_put_as_they_stand(tmp_path: Path) -> None:
     }
     given = [record, {"prompt": "a dog"}, record | {"question_info": {"Color": 3}}, 5]
     given.append(record | {"question_info": {}})
-    released = read_evalalign(released_file(tmp_path, json.dumps(given)))
+    released = readers.read_evalalign(released_file(tmp_path, json.dumps(given)))
     (first,) = questions(released)
     told = (first.prompt_id, first.question_id, first.type, first.question, first.expected)
     assert told == ("9", "1", "Color", "Is it red?", "2")
     assert codes(released) == [("bad_line", line) for line in (2, 3, 4, 5)]
     with refusal("unreadable_file"):
-        read_evalalign(released_file(tmp_path, "{}"))
+        readers.read_evalalign(released_file(tmp_path, "{}"))
 
 
 @pytest.mark.paper
 def test_the_released_dsg_1k_graphs_are_read_as_documented(assay_data: Path) -> None:
     """1,060 prompts, two of one text; eight lose their dependencies, four cannot be asked."""
-    released = read_dsg(assay_data / "dsg_tifa160" / "dsg-1k-anns.csv")
-    found = checked(released)
+    released = readers.read_dsg(assay_data / "dsg_tifa160" / "dsg-1k-anns.csv")
+    found = readers.checked(released)
     counted = Counter(code for code, _ in codes(found))
     assert counted["unreadable_parents"] == 8
     assert counted["forward_edge"] + counted["self_edge"] == 92
@@ -363,5 +349,7 @@ def test_the_released_dsg_1k_graphs_are_read_as_documented(assay_data: Path) -> 
 
 @pytest.mark.paper
 def test_the_released_evalmuse_elements_are_read(assay_data: Path) -> None:
-    found = questions(checked(read_evalmuse(assay_data / "evalmuse" / "prompt_t2i.json")))
+    found = questions(
+        readers.checked(readers.read_evalmuse(assay_data / "evalmuse" / "prompt_t2i.json"))
+    )
     assert (len(found), len({q.prompt for q in found})) == (970, 199)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from evaluator.scorers.questions.files import (
     NoQuestions,
     Question,
     Record,
-    write_records,
 )
 from evaluator.scorers.questions.metric import (
     Gate,
@@ -34,6 +32,7 @@ from evaluator.scorers.questions.metric import (
 )
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from evaluator.scoring.contract import Verdict
+from tests.evaluator.scorers import tiny_models as tiny
 from tests.evaluator.scorers.common import hf, later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import (
     FakeAnswers,
@@ -42,17 +41,7 @@ from tests.evaluator.scorers.questions.fakes import (
     file_of,
     yes_no,
 )
-from tests.evaluator.scorers.tiny_models import (
-    SMALL,
-    bert_tokenizer,
-    blip_vqa,
-    picture,
-    qwen2_vl,
-    row,
-    saved,
-    t5_config,
-    t5_tokenizer,
-)
+from tests.evaluator.scorers.tiny_models import row
 
 answering = later("evaluator.scorers.families.question_answering")
 bvqa = later("evaluator.scorers.families.bvqa")
@@ -437,52 +426,6 @@ def test_questions_that_a_metric_cannot_ask_are_refused_before_scoring(
         loading.loaded(kinds[family](), FakeAnswers(), file_of(asked))
 
 
-# Over real models
-
-CAR, DOGS = "a red car", "two dogs and a cat near the water"
-QUESTIONS: list[Record] = [
-    yes_no(CAR, "1", "a car?", element="a car", entailment=0.9),
-    yes_no(CAR, "2", "red?", "1", element="red", entailment=0.9),
-    yes_no(DOGS, "1", "two dogs?", element="two dogs", entailment=0.9),
-    yes_no(DOGS, "2", "a cat?", expected="no", element="a cat", entailment=0.9),
-    yes_no(DOGS, "3", "the water?", "1", element="the water", entailment=0.9),
-]
-TABLE = load_rows()
-
-
-@pytest.fixture(scope="module")
-def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved(tmp_path_factory.mktemp("qwen"), *qwen2_vl())
-
-
-@pytest.fixture(scope="module")
-def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved(tmp_path_factory.mktemp("blip"), *blip_vqa())
-
-
-@pytest.mark.parametrize("name", ["pn-vqa-qwen2vl", "gecko-qwen25vl", "bvqa", "dsg-blip"])
-def test_a_row_over_a_model_scores_the_same_alone_and_together(
-    qwen: Path, blip: Path, tmp_path: Path, name: str
-) -> None:
-    path, place = tmp_path / "q.jsonl", qwen if "qwen" in name else blip
-    write_records(path, QUESTIONS)
-    runtime = Runtime(dtype="float32", folders={"model": place}, questions=path, offline=True)
-    row = TABLE[name]
-    if name == "bvqa":
-        row = row.model_copy(update={"options": {}})  # at the tiny model's own size
-    loaded = load_scorer(row, runtime)
-    scorer: Any = loaded.scorer
-    first, second = (scorer.prepare(picture(seed)) for seed in (6, 7))
-    pairs = [(first, CAR), (first, DOGS), (second, DOGS)]
-    (a, b), (c,) = scorer.score_texts([first, second], [[CAR, DOGS], [DOGS]])
-    alone = [scorer.score_texts([image], [[prompt]])[0][0] for image, prompt in pairs]
-    assert [one.score for one in (a, b, c)] == pytest.approx([one.score for one in alone], abs=2e-6)
-    assert [len(one.answers) for one in (a, b, c)] == [2, 3, 3]
-    assert loaded.environment["questions"].startswith("q.jsonl sha256:")
-    assert loaded.environment["checkpoint"] == str(place)
-    assert json.dumps(loaded.environment)
-
-
 # Entailment: T5's first step, at the token of `1`
 
 PREMISES = ["a red car", "a dog sleeps on a very old sofa"]
@@ -490,10 +433,10 @@ HYPOTHESES = ["what color? red", "who? a cat"]
 
 
 def test_entailment_is_the_first_step_of_the_librarys_model(tmp_path: Path) -> None:
-    tokenizer = t5_tokenizer("▁1", "▁0")
+    tokenizer = tiny.t5_tokenizer("▁1", "▁0")
     torch.manual_seed(0)
-    model = hf.T5ForConditionalGeneration(t5_config(tokenizer)).eval()
-    place = Source(saved(tmp_path, model, tokenizer), "tiny", "")
+    model = hf.T5ForConditionalGeneration(tiny.t5_config(tokenizer)).eval()
+    place = Source(tiny.saved(tmp_path, model, tokenizer), "tiny", "")
     entailment = entailing.load_entailment(place, row(), Runtime())
     found = entailment.probabilities(PREMISES, HYPOTHESES)
     for value, premise, hypothesis in zip(found, PREMISES, HYPOTHESES, strict=True):
@@ -511,13 +454,13 @@ def test_entailment_is_the_first_step_of_the_librarys_model(tmp_path: Path) -> N
 
 def test_cosines_are_those_of_mean_pooled_states(tmp_path: Path) -> None:
     choices = ["a pine tree", "oak", "palm"]
-    tokenizer = bert_tokenizer()
+    tokenizer = tiny.bert_tokenizer()
     torch.manual_seed(0)
     config = hf.MPNetConfig(
-        **SMALL, vocab_size=len(tokenizer), initializer_range=0.5, pad_token_id=0
+        **tiny.SMALL, vocab_size=len(tokenizer), initializer_range=0.5, pad_token_id=0
     )
     model = hf.MPNetModel(config).eval()
-    place = Source(saved(tmp_path, model, tokenizer), "tiny", "")
+    place = Source(tiny.saved(tmp_path, model, tokenizer), "tiny", "")
     similarity = similar.load_similarity(place, row(), Runtime(dtype="bfloat16"))
 
     def pooled(text: str) -> Any:
@@ -533,6 +476,6 @@ def test_cosines_are_those_of_mean_pooled_states(tmp_path: Path) -> None:
 
 
 def test_a_sentence_encoder_of_another_kind_is_refused(tmp_path: Path) -> None:
-    place = Source(saved(tmp_path, hf.CLIPTextConfig()), "tiny", "")
+    place = Source(tiny.saved(tmp_path, hf.CLIPTextConfig()), "tiny", "")
     with refusal("checkpoint_wrong_class", "mpnet"):
         similar.load_similarity(place, row(), Runtime())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluator.scorers.questions import instructions
+from evaluator.scorers.questions import instructions, writers
 from evaluator.scorers.questions.files import (
     Line,
     Provenance,
@@ -17,23 +17,6 @@ from evaluator.scorers.questions.files import (
     check_lines,
     load_questions,
     read_lines,
-)
-from evaluator.scorers.questions.writers import (
-    Helpers,
-    WriterName,
-    Written,
-    assemble,
-    make_writer,
-    model_phrases,
-    parse_coverage,
-    parse_questions,
-    parse_tifa,
-    write_bvqa,
-    write_dsg,
-    write_evalmuse,
-    write_gecko,
-    write_tifa,
-    write_vq2,
 )
 from evaluator.scorers.questions.writing import Prompt, Summary, write_questions
 from evaluator.scoring.progress import Progress
@@ -58,14 +41,14 @@ TUPLES = (
 ASKED = "1 | Are there cups?\n2 | Are the cups red?\n3 | Are there two cups?\n"
 
 
-def sound(written: Written) -> bool:
+def sound(written: writers.Written) -> bool:
     lines = [Line(n, question) for n, question in enumerate(written.questions, start=1)]
     return not [p for p in check_lines(lines) if p.severity == "error"]
 
 
 def test_tifa_lines_become_questions_with_element_and_type() -> None:
     model = CannedText(TIFA)
-    written = write_tifa(P, model)
+    written = writers.write_tifa(P, model)
     assert not written.faults
     assert [(q.question_id, q.element, q.type, q.expected) for q in written.questions] == [
         ("1", "cups", "object", "yes"),
@@ -74,7 +57,7 @@ def test_tifa_lines_become_questions_with_element_and_type() -> None:
     assert written.questions[1].choices == ("1", "2", "3", "5")
     assert P in model.told[0]
     assert sound(written)
-    assert len(parse_tifa(TIFA + TIFA, P).questions) == 2  # each counts once
+    assert len(writers.parse_tifa(TIFA + TIFA, P).questions) == 2  # each counts once
 
 
 @pytest.mark.parametrize(
@@ -89,7 +72,7 @@ def test_tifa_lines_become_questions_with_element_and_type() -> None:
     ],
 )
 def test_malformed_tifa_lines_are_faults_and_the_rest_is_kept(text: str, fault: str) -> None:
-    written = parse_tifa(text, P)
+    written = writers.parse_tifa(text, P)
     assert len(written.questions) >= 2
     assert all(question.question for question in written.questions)
     assert any(fault in one for one in written.faults)
@@ -97,7 +80,7 @@ def test_malformed_tifa_lines_are_faults_and_the_rest_is_kept(text: str, fault: 
 
 def test_a_verifier_keeps_what_the_prompt_confirms() -> None:
     verifier = CannedText("Yes.", "3")
-    written = write_tifa(P, CannedText(TIFA), verifier)
+    written = writers.write_tifa(P, CannedText(TIFA), verifier)
     assert [q.element for q in written.questions] == ["cups"]
     (fault,) = written.faults
     assert "'how many?'" in fault and "'3'" in fault
@@ -106,7 +89,7 @@ def test_a_verifier_keeps_what_the_prompt_confirms() -> None:
 
 def test_dsg_puts_three_lists_together() -> None:
     model = CannedText(TUPLES, ASKED, "1 | 0\n2 | 1\n3 | 1, 2\n")
-    written = write_dsg(P, model)
+    written = writers.write_dsg(P, model)
     assert not written.faults
     assert [(q.question_id, q.parents, q.element, q.type) for q in written.questions] == [
         ("1", (), "cups", "entity - whole"),
@@ -132,7 +115,7 @@ def test_dsg_puts_three_lists_together() -> None:
 def test_malformed_dsg_lines_leave_a_sound_graph(
     asked: str, needs: str, parents: list[tuple[str, ...]], fault: str
 ) -> None:
-    written = write_dsg(P, CannedText(TUPLES, asked, needs))
+    written = writers.write_dsg(P, CannedText(TUPLES, asked, needs))
     assert [q.parents for q in written.questions] == parents
     assert any(fault in one for one in written.faults)
     assert sound(written)
@@ -140,10 +123,10 @@ def test_malformed_dsg_lines_leave_a_sound_graph(
 
 def test_without_statements_there_are_no_questions() -> None:
     model = CannedText("I cannot do that.")
-    written = write_dsg(P, model)
+    written = writers.write_dsg(P, model)
     assert (written.questions, written.none_because, len(model.told)) == ((), "", 1)
     assert "no statements" in written.faults
-    assert not assemble(P, {}, {}, {}).questions
+    assert not writers.assemble(P, {}, {}, {}).questions
 
 
 def test_gecko_asks_about_each_numbered_part_and_records_entailment() -> None:
@@ -152,7 +135,7 @@ def test_gecko_asks_about_each_numbered_part_and_records_entailment() -> None:
         "{1} Q: How many? Choices: one, two A: two\n{2} Q: Color? Choices: red, blue A: red\n",
     )
     nli: Any = FakeEntailment(0.75, 0.001)
-    written = write_gecko(P, model, nli)
+    written = writers.write_gecko(P, model, nli)
     assert not written.faults
     hypotheses = ["How many? two", "Color? red"]
     assert [(q.question_id, q.element, q.entailment, q.hypothesis) for q in written.questions] == [
@@ -163,9 +146,9 @@ def test_gecko_asks_about_each_numbered_part_and_records_entailment() -> None:
 
 
 def test_gecko_texts_that_do_not_fit_are_faults() -> None:
-    assert len(parse_coverage("{1}[two] blue cups", P).faults) == 1
-    assert len(parse_coverage(CUPS, P).faults) == 1
-    asked, faults = parse_questions(
+    assert len(writers.parse_coverage("{1}[two] blue cups", P).faults) == 1
+    assert len(writers.parse_coverage(CUPS, P).faults) == 1
+    asked, faults = writers.parse_questions(
         "{1} Q: ? A: x\n{3} Q: a? Choices: a, b A: a\n", {"1": "two", "2": "red"}
     )
     assert not asked
@@ -183,7 +166,7 @@ def test_evalmuse_asks_one_question_per_element_that_may_expect_no() -> None:
         "Q: Are the cups red?\nA: Yes.",
         "Q: Are there any plates?\nA: No.",
     )
-    written = write_evalmuse(EMPTY, model)
+    written = writers.write_evalmuse(EMPTY, model)
     assert [(q.question_id, q.element, q.type, q.expected) for q in written.questions] == [
         ("1", "two red cups", "counting", "yes"),
         ("2", "RED", "Color", "yes"),
@@ -191,7 +174,7 @@ def test_evalmuse_asks_one_question_per_element_that_may_expect_no() -> None:
     ]
     assert (written.faults, len(model.told)) == ((), 4)
     model = CannedText("Q: Are there cups?\nA: yes")
-    known = write_evalmuse(P, model, {P: ("cups (object)", "odd")})
+    known = writers.write_evalmuse(P, model, {P: ("cups (object)", "odd")})
     assert [q.element for q in known.questions] == ["cups"]
     assert len(known.faults) == len(model.told) == 1
 
@@ -209,7 +192,7 @@ def test_evalmuse_asks_one_question_per_element_that_may_expect_no() -> None:
 def test_elements_of_evalmuse_that_are_none_are_asked_for_again(listed: str, fault: str) -> None:
     asked = "Q: Is there a shelf?\nA: yes"
     model = CannedText(f"shelf (object)\n{listed}", "shelf (object)\nred (color)", *[asked] * 4)
-    written = write_evalmuse(P, model)
+    written = writers.write_evalmuse(P, model)
     assert [q.element for q in written.questions] == ["shelf"]
     assert fault in model.told[1] and fault not in model.told[0]
     (odd,) = written.faults
@@ -220,10 +203,10 @@ def test_the_try_with_most_elements_of_evalmuse_counts_and_its_faults_are_told()
     tries = ("cups (object)\nx\ny", "cups (object)\nshelf (object)\nx", "z")
     ask = "Q: Are there cups, and a shelf?\nA: yes"
     model = CannedText(*tries, ask, ask)
-    written = write_evalmuse(P, model)
+    written = writers.write_evalmuse(P, model)
     assert [q.element for q in written.questions] == ["cups", "shelf"]
     assert len(written.faults) == 1 and "'x'" in written.faults[0]
-    assert write_evalmuse(P, CannedText("", "x", "")).faults[-1] == "no elements"
+    assert writers.write_evalmuse(P, CannedText("", "x", "")).faults[-1] == "no elements"
 
 
 @pytest.mark.parametrize(
@@ -243,10 +226,13 @@ def test_a_question_of_evalmuse_that_cannot_be_used_is_asked_for_at_most_thrice(
     elements = {P: ("cups (object)", "shelf (object)")}
     good, shelf = "Q: Are there any cups?\nA: yes", "Q: Is there a shelf?\nA: yes"
     model = CannedText(reply, shelf, reply, good)
-    assert [q.element for q in write_evalmuse(P, model, elements).questions] == ["cups", "shelf"]
+    assert [q.element for q in writers.write_evalmuse(P, model, elements).questions] == [
+        "cups",
+        "shelf",
+    ]
     assert [fault in told for told in model.told] == [False, False, True, True]
     model = CannedText(reply, shelf, reply, reply)
-    written = write_evalmuse(P, model, elements)
+    written = writers.write_evalmuse(P, model, elements)
     assert [(q.question_id, q.element) for q in written.questions] == [("2", "shelf")]
     (odd,) = written.faults
     assert fault in odd
@@ -268,14 +254,14 @@ def test_a_question_of_evalmuse_names_its_element_in_some_form(
     prompt: str, element: str, reply: str
 ) -> None:
     model = CannedText(f"{element} (object)\n{element.title()} (Object)", reply)
-    written = write_evalmuse(prompt, model)
+    written = writers.write_evalmuse(prompt, model)
     assert [q.element for q in written.questions] == [element]
     assert (written.faults, len(model.told)) == ((), 2)
 
 
 def test_an_article_alone_does_not_name_an_element() -> None:
     odd = "Q: Is there a house in a field?\nA: yes"
-    known = write_evalmuse(
+    known = writers.write_evalmuse(
         "a red car", CannedText(*[odd] * 3), {"a red car": ("a red car (object)",)}
     )
     assert (known.questions, len(known.faults)) == ((), 1)
@@ -286,24 +272,30 @@ def test_an_instruction_that_would_not_fit_with_its_faults_is_asked_as_it_was() 
     model = CannedText(
         "x" * 40, "cups (object)", "Q: Are there cups?\nA: yes", limit=len(first) + 20
     )
-    assert [q.element for q in write_evalmuse(P, model).questions] == ["cups"]
+    assert [q.element for q in writers.write_evalmuse(P, model).questions] == ["cups"]
     assert model.told[1] == model.told[0] == first
 
 
 def test_bvqa_asks_each_phrase_of_the_prompt() -> None:
-    written = write_bvqa(P, partial(model_phrases, model=CannedText(f"{CUPS}\na shelf\na table\n")))
+    written = writers.write_bvqa(
+        P, partial(writers.model_phrases, model=CannedText(f"{CUPS}\na shelf\na table\n"))
+    )
     assert [(q.question, q.element) for q in written.questions] == [
         (f"{CUPS}?", CUPS),
         ("a shelf?", "a shelf"),
     ]
     (fault,) = written.faults
     assert "'a table'" in fault
-    assert write_bvqa("!", partial(model_phrases, model=CannedText(""))).none_because
+    assert writers.write_bvqa(
+        "!", partial(writers.model_phrases, model=CannedText(""))
+    ).none_because
 
 
 def test_vq2_asks_for_each_phrase_at_most_five_times() -> None:
     lists = CannedText("\n".join(f"Q{n}?" for n in range(7)), "no question\n")
-    written = write_vq2(P, lists, partial(model_phrases, model=CannedText(f"{CUPS}\na shelf")))
+    written = writers.write_vq2(
+        P, lists, partial(writers.model_phrases, model=CannedText(f"{CUPS}\na shelf"))
+    )
     assert [(q.question, q.expected) for q in written.questions] == [
         (f"Q{n}?", CUPS) for n in range(5)
     ]
@@ -312,10 +304,10 @@ def test_vq2_asks_for_each_phrase_at_most_five_times() -> None:
 
 
 @pytest.mark.parametrize("name", ["tifa", "dsg", "gecko", "evalmuse", "bvqa", "vq2"])
-def test_every_writer_says_that_it_needs_a_language_model(name: WriterName) -> None:
+def test_every_writer_says_that_it_needs_a_language_model(name: writers.WriterName) -> None:
     with refusal("writer_needs_model"):
-        make_writer(name, Helpers())
-    assert callable(make_writer(name, Helpers(model=CannedText())))
+        writers.make_writer(name, writers.Helpers())
+    assert callable(writers.make_writer(name, writers.Helpers(model=CannedText())))
 
 
 # Writing a file
@@ -331,15 +323,15 @@ class Counting:
         self.stop = stop
         self.asked: list[str] = []
 
-    def __call__(self, prompt: str) -> Written:
+    def __call__(self, prompt: str) -> writers.Written:
         if prompt == self.stop:
             raise KeyboardInterrupt
         self.asked.append(prompt)
         if prompt == "empty":
-            return Written(none_because="none found")
+            return writers.Written(none_because="none found")
         if prompt == "bad":
-            return Written(faults=("faulty",))
-        return Written((yes_no(prompt, "1", f"{prompt}?"),), ("odd line",))
+            return writers.Written(faults=("faulty",))
+        return writers.Written((yes_no(prompt, "1", f"{prompt}?"),), ("odd line",))
 
 
 def run(

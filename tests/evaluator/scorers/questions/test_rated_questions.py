@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from evaluator.scorers.models.judge_replies import LONGEST_KEPT
 from evaluator.scorers.questions.files import Question, write_records
@@ -16,7 +15,7 @@ from evaluator.scorers.questions.metric import QuestionScorer
 from evaluator.scorers.registry import Checkpoint, Runtime, load_rows, load_scorer
 from tests.evaluator.scorers.common import later, refusal
 from tests.evaluator.scorers.questions.fakes import FakeAnswers, file_of, yes_no
-from tests.evaluator.scorers.tiny_models import llava, picture, qwen2_5_vl, saved
+from tests.evaluator.scorers.tiny_models import qwen2_5_vl, saved
 
 points = later("evaluator.scorers.families.checkpoint_judge")
 rated = later("evaluator.scorers.families.rated_questions")
@@ -87,13 +86,9 @@ def test_a_list_that_cannot_be_read_is_a_missing_score_with_its_reply(reply: str
     assert len(answer.raw) < LONGEST_KEPT + 100
 
 
-def test_every_row_defines_the_27_types_and_a_place_that_is_missing_is_refused() -> None:
+def test_every_row_defines_the_27_types() -> None:
     for name in ("unigenbench-qwen-72b", "unigenbench-qwen3vl-32b"):
         assert len(options_of(name).definitions) == 27
-    with pytest.raises(ValidationError):
-        points.Options.model_validate(
-            ROWS["unigenbench-qwen-72b"].options | {"instruction": "{prompt} {types}"}
-        )
 
 
 # EvalAlign
@@ -133,22 +128,6 @@ def tiny(name: str, folder: Path, made: Any, *asked: Question) -> tuple[Any, Run
     write_records(folder / "questions.jsonl", list(asked))
     folders = {"model": saved(folder / "model", *made)}
     return row, Runtime(folders=folders, questions=folder / "questions.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "asked"),
-    [
-        ("unigenbench-qwen-72b", qwen2_5_vl, (STYLE, COUNT)),
-        ("evalalign-alignment", llava, (FIRST, SECOND)),
-    ],
-)
-def test_a_real_adapter_is_asked_and_its_reply_kept(
-    tmp_path: Path, name: str, kind: Any, asked: tuple[Question, ...]
-) -> None:
-    row, runtime = tiny(name, tmp_path, kind(), *asked)
-    scorer: Any = load_scorer(row, runtime).scorer
-    ((verdict,),) = scorer.score_texts([scorer.prepare(picture(1))], [[P]])
-    assert math.isnan(verdict.score) and verdict.problem and verdict.answers[0].raw
 
 
 def test_questions_of_another_kind_and_none_at_all_are_refused(tmp_path: Path) -> None:

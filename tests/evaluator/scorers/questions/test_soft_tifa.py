@@ -13,16 +13,9 @@ from evaluator.scorers.questions.files import Question, write_records
 from evaluator.scorers.questions.metric import QuestionScorer
 from evaluator.scorers.registry import Runtime, load_rows, load_scorer
 from evaluator.scoring.contract import Verdict
+from tests.evaluator.scorers import tiny_models as tiny
 from tests.evaluator.scorers.common import later, refusal, torch
 from tests.evaluator.scorers.questions.fakes import FakeAnswers, file_of, yes_no
-from tests.evaluator.scorers.tiny_models import (
-    blip_vqa,
-    chat_inputs,
-    picture,
-    qwen3_vl,
-    qwen_tokenizer,
-    saved,
-)
 
 family = later("evaluator.scorers.families.soft_tifa")
 loading = later("evaluator.scorers.questions.loading")
@@ -76,22 +69,22 @@ def test_an_impossible_answer_makes_the_geometric_mean_0_and_halves_the_arithmet
 
 def next_probabilities(image: Any, question: Question) -> Any:
     """Of all tokens after a question, by a plain call of the library's model."""
-    model, processor = qwen3_vl()
+    model, processor = tiny.qwen3_vl()
     prompt = f"{question.question} Answer in one word."
     with torch.no_grad():
-        logits = model(**chat_inputs(processor, image, prompt)).logits[0, -1]
+        logits = model(**tiny.chat_inputs(processor, image, prompt)).logits[0, -1]
     return torch.softmax(logits.double(), dim=-1)
 
 
 @pytest.mark.parametrize("name", ["softtifa-am", "softtifa-gm"])
 def test_a_row_is_the_mean_of_the_librarys_probabilities(tmp_path: Path, name: str) -> None:
-    image, questions = picture(1, 90, 60), tmp_path / "q.jsonl"
+    image, questions = tiny.picture(1, 90, 60), tmp_path / "q.jsonl"
     write_records(questions, [RED, COUNT])
-    folders = {"model": saved(tmp_path / "model", *qwen3_vl())}
+    folders = {"model": tiny.saved(tmp_path / "model", *tiny.qwen3_vl())}
     runtime = Runtime(dtype="float32", folders=folders, questions=questions)
     scorer: Any = load_scorer(ROWS[name], runtime).scorer
     ((found,),) = scorer.score_texts([scorer.prepare(image)], [[P]])
-    encode, values = qwen_tokenizer().encode, []
+    encode, values = tiny.qwen_tokenizer().encode, []
     for question in (RED, COUNT):
         firsts = {encode(way)[0] for way in family.ways_to_write(question)}
         values.append(float(next_probabilities(image, question)[sorted(firsts)].sum()))
@@ -118,7 +111,7 @@ def test_questions_that_expect_anything_else_are_refused(
 def test_a_model_that_is_no_decoder_is_refused(tmp_path: Path) -> None:
     questions = tmp_path / "q.jsonl"
     write_records(questions, [RED])
-    folders = {"model": saved(tmp_path / "model", *blip_vqa())}
+    folders = {"model": tiny.saved(tmp_path / "model", *tiny.blip_vqa())}
     with refusal("checkpoint_wrong_class", "softtifa-am"):
         load_scorer(
             ROWS["softtifa-am"], Runtime(dtype="float32", folders=folders, questions=questions)
