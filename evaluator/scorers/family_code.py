@@ -6,7 +6,6 @@ import ast
 import hashlib
 import io
 import tokenize
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def modules_of(family: str) -> dict[str, str]:
         if name in found or place is None:
             continue
         found[name] = place.read_text(encoding="utf-8")
-        waiting += (one for one in _imports(found[name]) if one.startswith(_OF_SCORES))
+        waiting += (name for name in _imports(found[name]) if name.startswith(_OF_SCORES))
     if f"{_FAMILIES}.{family}" not in found:
         raise PlatformError("bad_scorer_row", f"There is no family {family!r}.")
     return found
@@ -61,16 +60,20 @@ def _place(name: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _imports(source: str) -> Iterator[str]:
+# Families share modules, and each would be parsed anew for each of them.
+@cache
+def _imports(source: str) -> tuple[str, ...]:
     """Names that may be those of imported modules."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{one.name}" for one in node.names)
+            names += (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
         elif isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            names += (alias.name for alias in node.names)
+    return tuple(names)
 
 
+@cache
 def statements(source: str) -> str:
     """A module without comments, docstrings and empty lines: equal for every version of Python."""
     lines = source.splitlines()

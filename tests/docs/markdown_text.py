@@ -21,6 +21,8 @@ SETTINGS = ("with", "by", "exits", "before", "until")
 _COMMENT = re.compile(r"<!--\s*(\w+):\s*(.*?)\s*-->", re.DOTALL)
 _ANCHOR = re.compile(r"""<a\s+(?:id|name)=["']([^"']+)["']""")
 _SOURCE = re.compile(r"""<(?:img|source)\b[^>]*?\s(?:src|srcset)=["']([^"']+)["']""")
+_SHELL = re.compile(r"^ *```sh$", re.MULTILINE)
+_BY = re.compile(r"^ *<!-- by: ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Document:
     @cached_property
     def fences(self) -> tuple[Fence, ...]:
         return tuple(map(self._fence, (token for token in self.tokens if token.type == "fence")))
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether there are commands that no other test runs, by a look that parses nothing."""
+        return len(_SHELL.findall(self.text)) > len(_BY.findall(self.text))
 
     @cached_property
     def needs(self) -> frozenset[str]:

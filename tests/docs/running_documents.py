@@ -95,8 +95,7 @@ def commands_of(share: str) -> Callable[..., None]:
     documents = [
         document
         for document in run_documents()
-        if named.get(document.name, "others") == share
-        and any(f.language == "sh" and "by" not in f.settings for f in document.fences)
+        if named.get(document.name, "others") == share and document.has_commands
     ]
     cases = all_slow_but_one(documents, lambda document: document.name == QUICK)
 
