@@ -30,7 +30,10 @@ Change = Callable[[list[Member]], list[Member]]
 
 def store_with(results: int) -> Store:
     store = memory_store()
-    files = {f"results/{n}/ä b.parquet": b"PAR1" * n for n in range(results)}
+    # The first ten are large files to the Hub, by their ending.
+    files = {
+        f"results/{n}/ä b.{'json' if n > 9 else 'parquet'}": b"PAR1" * n for n in range(results)
+    }
     put(store.public, {**files, "queue.json": b"q", "results/1/a.json": b"{}"})
     put(store.private, {"uploads/1.zip": bytes(3_000_000)})
     return store
