@@ -25,19 +25,14 @@ from evaluator.scoring.images import (
     is_canonical,
     one_step_brighter,
 )
+from tests.kit.pictures import encoded
+from tests.kit.pictures import noise as coloured_noise
 
 READERS = pytest.mark.parametrize("read", [canonical_image, decode])
 
 
 def noise(size: tuple[int, int] = (9, 5)) -> Image.Image:
-    values = np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
-    return Image.fromarray(values)
-
-
-def saved(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, form, **options)
-    return buffer.getvalue()
+    return coloured_noise(0, *size)
 
 
 def opened(data: bytes) -> Image.Image:
@@ -49,11 +44,11 @@ def opened(data: bytes) -> Image.Image:
 def turned(form: str) -> bytes:
     exif = Image.Exif()
     exif[0x0112] = 6
-    return saved(noise(), form, exif=exif)
+    return encoded(noise(), form, exif=exif)
 
 
 def frames(form: str) -> bytes:
-    return saved(noise(), form, save_all=True, append_images=[noise().rotate(180)])
+    return encoded(noise(), form, save_all=True, append_images=[noise().rotate(180)])
 
 
 def half_transparent() -> Image.Image:
@@ -64,16 +59,16 @@ def half_transparent() -> Image.Image:
 
 GREY16 = Image.fromarray(np.arange(0, 45 * 1400, 1400, dtype=np.uint16).reshape(5, 9))
 FILES: dict[str, tuple[bytes, list[str]]] = {
-    "png": (saved(noise()), []),
-    "jpeg": (saved(noise(), "JPEG"), []),
-    "opaque alpha": (saved(noise().convert("RGBA")), []),
+    "png": (encoded(noise()), []),
+    "jpeg": (encoded(noise(), "JPEG"), []),
+    "opaque alpha": (encoded(noise().convert("RGBA")), []),
     "turned jpeg": (turned("JPEG"), ["image_rotated"]),
     "turned png": (turned("PNG"), ["image_rotated"]),
-    "cmyk jpeg": (saved(noise().convert("CMYK"), "JPEG"), ["image_converted"]),
-    "palette": (saved(noise().convert("P"), transparency=0), ["image_converted"]),
-    "grey": (saved(noise().convert("L")), ["image_converted"]),
-    "16 bits": (saved(GREY16), ["image_converted"]),
-    "transparent": (saved(half_transparent()), ["image_converted"]),
+    "cmyk jpeg": (encoded(noise().convert("CMYK"), "JPEG"), ["image_converted"]),
+    "palette": (encoded(noise().convert("P"), transparency=0), ["image_converted"]),
+    "grey": (encoded(noise().convert("L")), ["image_converted"]),
+    "16 bits": (encoded(GREY16), ["image_converted"]),
+    "transparent": (encoded(half_transparent()), ["image_converted"]),
     "gif": (frames("GIF"), ["image_animated", "image_converted"]),
     "animated png": (frames("PNG"), ["image_animated"]),
     "webp": (frames("WEBP"), ["image_animated"]),
@@ -97,13 +92,13 @@ def test_each_change_to_an_image_is_told_and_both_readers_give_the_same_pixels(n
 def test_only_pixels_survive() -> None:
     info = PngImagePlugin.PngInfo()
     info.add_text("model", "the label")
-    made = canonical_png(saved(noise(), pnginfo=info, dpi=(72, 72)))
+    made = canonical_png(encoded(noise(), pnginfo=info, dpi=(72, 72)))
     assert b"the label" not in made
     assert (opened(made).info, opened(made).mode) == ({}, "RGB")
     assert opened(made).tobytes() == noise().tobytes()
     image = decode(turned("JPEG")).image
     assert (image.info, dict(image.getexif())) == ({}, {})
-    levels = {canonical_png(saved(noise(), compress_level=level)) for level in (0, 1, 6, 9)}
+    levels = {canonical_png(encoded(noise(), compress_level=level)) for level in (0, 1, 6, 9)}
     assert len(levels) == 1, "habits of an encoder do not survive"
 
 
@@ -125,16 +120,16 @@ def test_an_image_is_turned_upright() -> None:
 def test_transparency_lies_on_white(mode: str) -> None:
     image = Image.new("RGBA", (2, 1), (0, 0, 0, 0))
     image.putpixel((1, 0), (0, 0, 0, 255))
-    made = opened(canonical_png(saved(image.convert(mode))))
+    made = opened(canonical_png(encoded(image.convert(mode))))
     assert [made.getpixel((x, 0)) for x in range(2)] == [(255,) * 3, (0,) * 3]
-    ((_, message),) = decode(saved(image)).remarks
+    ((_, message),) = decode(encoded(image)).remarks
     assert "(RGBA)" in message
     assert "white" in message
 
 
 def test_sixteen_bit_greys_keep_their_shade() -> None:
     grey = Image.fromarray(np.array([[0, 128 << 8, 255 << 8]], dtype=np.uint16))
-    made = opened(canonical_png(saved(grey)))
+    made = opened(canonical_png(encoded(grey)))
     assert [made.getpixel((x, 0)) for x in range(3)] == [(0,) * 3, (128,) * 3, (255,) * 3]
 
 
@@ -146,7 +141,7 @@ def test_of_several_frames_the_first_is_scored() -> None:
 @READERS
 @pytest.mark.parametrize(
     "data",
-    [b"", b"not an image", saved(noise())[:-60], saved(noise((40, 40)), "JPEG")[:400]],
+    [b"", b"not an image", encoded(noise())[:-60], encoded(noise((40, 40)), "JPEG")[:400]],
     ids=len,
 )
 def test_what_is_no_whole_image_is_refused(read: Any, data: bytes) -> None:
@@ -156,7 +151,7 @@ def test_what_is_no_whole_image_is_refused(read: Any, data: bytes) -> None:
 
 def test_a_file_is_known_by_its_header_before_it_is_its_turn(tmp_path: Path) -> None:
     place = tmp_path / "one.png"
-    place.write_bytes(saved(noise())[:-60])
+    place.write_bytes(encoded(noise())[:-60])
     check_header(place)
     place.write_bytes(b"not an image")
     with pytest.raises(ImageError):
@@ -210,7 +205,7 @@ def test_bytes_behind_the_pixels_are_not_canonical_and_get_lost(stream: bytes) -
 
 
 def test_a_damaged_chunk_or_bytes_behind_the_end_are_not_canonical() -> None:
-    made = bytearray(canonical_png(saved(noise())))
+    made = bytearray(canonical_png(encoded(noise())))
     assert not is_canonical(bytes(made) + b"a message")
     made[50] ^= 1
     assert not is_canonical(bytes(made))
@@ -219,10 +214,10 @@ def test_a_damaged_chunk_or_bytes_behind_the_end_are_not_canonical() -> None:
 
 @READERS
 def test_pixels_are_bounded_and_not_sides(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert canonical_image(saved(Image.new("RGB", (20_000, 20), "red"))).width == 20_000
+    assert canonical_image(encoded(Image.new("RGB", (20_000, 20), "red"))).width == 20_000
     monkeypatch.setattr(images, "MAX_PIXELS", 44)
     with pytest.raises(ImageError, match="9 × 5"):
-        read(saved(noise()))
+        read(encoded(noise()))
 
 
 @READERS
@@ -243,7 +238,7 @@ def test_a_very_large_image_is_refused_by_its_header_alone(
 @pytest.mark.filterwarnings("ignore")  # of the readers
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "AVIF"])
 def test_damaged_bytes_are_refused_or_read_and_raise_nothing_else(read: Any, form: str) -> None:
-    whole, chance = saved(noise((30, 24)), form), random.Random(form)
+    whole, chance = encoded(noise((30, 24)), form), random.Random(form)
     for _ in range(150):
         data = bytearray(whole)
         for _ in range(chance.choice([1, 3, 12])):

@@ -21,14 +21,8 @@ from evaluator.scoring.column import ScoreColumn, ShardFolder
 from evaluator.scoring.engine import EngineOptions, LocalEngine, run_plan
 from evaluator.scoring.progress import Progress
 from tests.evaluator.scorers.common import later, refusal
+from tests.evaluator.scoring import ray_clients as clients
 from tests.evaluator.scoring.fakes import picture, questions_of
-from tests.evaluator.scoring.ray_clients import (
-    AccidentSource,
-    UnsendableSource,
-    alive,
-    gone,
-    pids,
-)
 
 if TYPE_CHECKING:
     from evaluator.scoring.ray_cluster import RayCluster
@@ -165,7 +159,7 @@ def run(source: Any, shards: Path, engine: Engine, **more: Any) -> ScoreColumn:
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> ScoreColumn:
     folder = tmp_path_factory.mktemp("local")
-    return run(AccidentSource(folder), folder / "shards", LocalEngine())
+    return run(clients.AccidentSource(folder), folder / "shards", LocalEngine())
 
 
 def assert_same(found: ScoreColumn, expected: ScoreColumn) -> None:
@@ -187,6 +181,7 @@ def batches(n: int, drawn: list[int] | None = None) -> Iterator[Batch]:
         yield Batch(number, (RawItem(f"image-{number}", picture(number), (asked,)),))
 
 
+@pytest.mark.slow
 def test_the_scores_are_those_of_a_local_run_bit_for_bit(
     cluster: RayCluster, tmp_path: Path
 ) -> None:
@@ -204,9 +199,9 @@ def test_the_scores_are_those_of_a_local_run_bit_for_bit(
     assert found.environment["omp"] == str(torch.get_num_threads())
     assert found.cost.peak_memory_bytes == 1000
     assert found.cost.seconds == local.cost.seconds
-    assert len(pids(tmp_path / "b")) == 2, "both slots worked"
-    assert sorted(pids(tmp_path / "b", "closed")) == sorted(pids(tmp_path / "b"))
-    assert gone(pids(tmp_path / "b"))
+    assert len(clients.pids(tmp_path / "b")) == 2, "both slots worked"
+    assert sorted(clients.pids(tmp_path / "b", "closed")) == sorted(clients.pids(tmp_path / "b"))
+    assert clients.gone(clients.pids(tmp_path / "b"))
 
 
 @pytest.mark.slow
@@ -215,11 +210,11 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
 ) -> None:
     from evaluator.scoring.ray_engine import RayEngine
 
-    source = AccidentSource(tmp_path, pause_s=0.2)
+    source = clients.AccidentSource(tmp_path, pause_s=0.2)
     killed: list[int] = []
 
     def kill_one(progress: Progress) -> None:
-        started = pids(tmp_path)
+        started = clients.pids(tmp_path)
         if started and progress.done and not killed:
             killed.append(started[0])
             os.kill(started[0], signal.SIGKILL)
@@ -227,7 +222,7 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
     engine = RayEngine(cluster, ray_cluster.RayOptions(actors=2))
     found = run(source, tmp_path / "shards", engine, listener=kill_one, clock=_Ticks())
     assert killed
-    assert not alive(killed[0])
+    assert not clients.alive(killed[0])
     assert_same(found, local)
 
 
@@ -235,9 +230,9 @@ def test_a_worker_that_is_killed_is_replaced_and_every_pair_is_scored_once(
 def test_a_batch_that_killed_its_worker_once_is_asked_again(
     engine: RayEngine, local: ScoreColumn, tmp_path: Path
 ) -> None:
-    source = AccidentSource(tmp_path, deadly=frozenset({"image-7"}), deadly_times=1)
+    source = clients.AccidentSource(tmp_path, deadly=frozenset({"image-7"}), deadly_times=1)
     found = run(source, tmp_path / "shards", engine)
-    assert len(pids(tmp_path, "killed")) == 2, "one died of it, and one did not"
+    assert len(clients.pids(tmp_path, "killed")) == 2, "one died of it, and one did not"
     assert_same(found, local)
 
 
@@ -245,20 +240,20 @@ def test_a_batch_that_killed_its_worker_once_is_asked_again(
 def test_a_batch_that_kills_three_workers_is_named_and_the_rest_is_good(
     engine: RayEngine, tmp_path: Path
 ) -> None:
-    source = AccidentSource(tmp_path, deadly=frozenset({"image-3"}))
+    source = clients.AccidentSource(tmp_path, deadly=frozenset({"image-3"}))
     good: list[Answered] = []
     with refusal("worker_killed_by_batch", "'image-3'", kind=PlatformError):
         good.extend(engine.run(batches(5), source))
     assert {answer.batch for answer in good} <= {0, 1, 2, 4}
-    assert len(pids(tmp_path, "killed")) == 3
-    assert gone(pids(tmp_path))
+    assert len(clients.pids(tmp_path, "killed")) == 3
+    assert clients.gone(clients.pids(tmp_path))
 
 
 @pytest.mark.slow
 def test_workers_that_never_start_end_the_run(engine: RayEngine, tmp_path: Path) -> None:
     with refusal("workers_lost", kind=TransientError):
-        list(engine.run(batches(1), AccidentSource(tmp_path, dies_when_opened=True)))
-    assert len(pids(tmp_path)) == 3
+        list(engine.run(batches(1), clients.AccidentSource(tmp_path, dies_when_opened=True)))
+    assert len(clients.pids(tmp_path)) == 3
 
 
 @pytest.mark.slow
@@ -269,7 +264,7 @@ def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_the
     first, second = (engine, LocalEngine()) if ray_first else (LocalEngine(), engine)
     last = ScoringPlan.of(QUESTIONS, b"seed").units[-1].image_id
     with pytest.raises(SubmitterError) as error:
-        run(AccidentSource(tmp_path, refused=frozenset({last})), tmp_path / "shards", first)
+        run(clients.AccidentSource(tmp_path, refused=frozenset({last})), tmp_path / "shards", first)
     raised = error.value
     assert type(raised) is SubmitterError
     assert raised.code == "scorer_crashed"
@@ -277,7 +272,7 @@ def test_an_error_of_the_asker_comes_whole_and_the_other_engine_goes_on_from_the
     kept = ShardFolder(tmp_path / "shards", "fingerprint").load(set(local.overall.index)).scores
     assert kept
     assert all(local.overall[pair_id] == score for pair_id, score in kept.items())
-    found = run(AccidentSource(tmp_path), tmp_path / "shards", second)
+    found = run(clients.AccidentSource(tmp_path), tmp_path / "shards", second)
     assert found.resumed_pairs == len(kept) < found.cost.pairs
     # The rest is cut into other batches, so it has other last bits; what was kept is as it was.
     assert (found.overall - local.overall).abs().max() < 1e-6
@@ -292,24 +287,26 @@ def test_batches_are_drawn_as_they_are_needed_and_no_worker_outlives_a_run_given
     import ray
 
     drawn: list[int] = []
-    answers = engine.run(batches(1000, drawn), AccidentSource(tmp_path))
+    answers = engine.run(batches(1000, drawn), clients.AccidentSource(tmp_path))
     assert isinstance(answers, Generator)
     with closing(answers):
         for done in range(1, 31):
             next(answers)
             assert len(drawn) <= done + 2
     assert ray.is_initialized()
-    assert gone(pids(tmp_path))
+    assert clients.gone(clients.pids(tmp_path))
 
 
+@pytest.mark.slow
 def test_nothing_is_started_where_nothing_is_asked(engine: RayEngine, tmp_path: Path) -> None:
-    assert not list(engine.run(batches(0), AccidentSource(tmp_path)))
-    assert not pids(tmp_path)
+    assert not list(engine.run(batches(0), clients.AccidentSource(tmp_path)))
+    assert not clients.pids(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_source_that_cannot_be_sent_is_named(engine: RayEngine) -> None:
     with refusal("source_not_portable", "UnsendableSource", kind=PlatformError):
-        list(engine.run(batches(1), UnsendableSource()))
+        list(engine.run(batches(1), clients.UnsendableSource()))
 
 
 class _Ticks:
