@@ -163,7 +163,7 @@ class Moments:
     """Among which chance decides when a worker is killed."""
 
     longest_s: float  # from its start
-    steps: int  # that it has made
+    steps: int  # of a stage that it has made
     after_s: float  # the longest after a step
 
 
@@ -216,8 +216,8 @@ class Reaper:
         if self.chance.random() < 0.5:
             until = time.monotonic() + self.chance.uniform(0.001, longest_s)
             return self.crew.start(), until
-        step = self.chance.randint(1, self.moments.steps)
+        stage, step = self.chance.choice(list(Stage)), self.chance.randint(1, self.moments.steps)
         # Mostly at once: the shortest stage lasts a millisecond.
         after_s = max(1e-6, self.chance.random() ** 3 * self.moments.after_s)
-        member = self.crew.start(dies_at=step, dies_after_s=after_s)
+        member = self.crew.start(dies_in=stage, dies_at=step, dies_after_s=after_s)
         return member, time.monotonic() + LONGEST_S

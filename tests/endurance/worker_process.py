@@ -70,19 +70,21 @@ _STEADY = frozenset({"heartbeat", "leases"})
 class Countdown:
     """Counts steps; the process dies at one of them, or a moment after it."""
 
-    def __init__(self, trace: Trace, at: int, after_s: float) -> None:
+    def __init__(self, trace: Trace, stage: int, at: int, after_s: float) -> None:
         self._trace = trace.open()
+        self._stage = stage
         self._at = at
         self._after_s = after_s
-        self._steps = 0
+        self._steps = 0  # of its stage
 
     def step(self) -> None:
         """One more."""
         if threading.current_thread().name in _STEADY:
             return
-        self._steps += 1
-        os.write(self._trace, bytes([current_stage()]))
-        if self._steps != self._at:
+        stage = current_stage()
+        os.write(self._trace, bytes([stage]))
+        self._steps += stage == self._stage
+        if stage != self._stage or self._steps != self._at:
             return
         if self._after_s:
             signal.setitimer(signal.ITIMER_REAL, self._after_s)  # Its signal ends the process.
@@ -209,7 +211,8 @@ class Given:
     token: str = ""  # likewise
     jobs: int = 1  # how many are claimed in one commit
     delay_s: float = 0.005  # of every request to a scorer
-    dies_at: int = 0  # step at which it dies; 0: at none
+    dies_in: int = 0  # stage in which it dies
+    dies_at: int = 0  # step of that stage at which it dies; 0: at none
     dies_after_s: float = 0.0  # so long after that step
     steps: str = "changes"  # what counts as one: `changes` of files or `requests`
     # whether it ends when there is nothing to do, rather than when it is told to
@@ -246,7 +249,7 @@ def _work(wanted: Given, place: Path, stop: threading.Event) -> None:
     if wanted.wrong_s:
         set_wrong(wanted.wrong_s)
     trace = Trace(place / f"{wanted.name}.steps")
-    countdown = Countdown(trace, wanted.dies_at, wanted.dies_after_s)
+    countdown = Countdown(trace, wanted.dies_in, wanted.dies_at, wanted.dies_after_s)
     if wanted.steps == "requests":
         at_requests(countdown)
         worker = made(wanted)
