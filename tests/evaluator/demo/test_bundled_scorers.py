@@ -6,6 +6,7 @@ import importlib.util
 import math
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -105,9 +106,11 @@ def test_each_gives_a_finite_score_per_pair_the_same_again_in_any_order_or_compa
     assert all(limits[0] <= value <= limits[1] for value in found)
     assert scorer.score(pictures, PROMPTS) == found
     assert _module(name).Scorer().score(pictures, PROMPTS) == found
-    assert scorer.score(pictures[::-1], PROMPTS[::-1])[::-1] == found
-    assert [_one(scorer, i, p) for i, p in zip(pictures, PROMPTS, strict=True)] == found
-    assert scorer.score(pictures * 5, PROMPTS * 5) == found * 5
+    # Its vectors are computed in batches, whose last bits depend on the place in them.
+    alike = partial(pytest.approx, rel=0, abs=2e-6 if name == "two_tower" else 0)
+    assert scorer.score(pictures[::-1], PROMPTS[::-1])[::-1] == alike(found)
+    assert [_one(scorer, i, p) for i, p in zip(pictures, PROMPTS, strict=True)] == alike(found)
+    assert scorer.score(pictures * 5, PROMPTS * 5) == alike(found * 5)
 
     assert scorer.score([], []) == []
     odd = [Image.new("L", (31, 200), 90), Image.new("RGBA", (300, 17), (9, 9, 200, 40))]
