@@ -164,7 +164,7 @@ UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 NO_MIRROR = {
     "docs": "of the documents", "end_to_end": "of commands and pages together",
     "endurance": "of what happens when things die", "hostile": "of submissions that mean harm",
-    "house": "of the project itself", "hub": "a Hub for tests",
+    "house": "of the project itself", "kit": "of what tests share",
     "leaderboard/golden": "records and stores of earlier versions",
     "leaderboard/web/golden": "a page as it was", "deploy": "of what is deployed",
     "leaderboard/web/browser": "of all pages in a browser",

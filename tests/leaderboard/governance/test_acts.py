@@ -335,7 +335,7 @@ def test_records_older_than_accounts_are_nobodys_versions(house: House) -> None:
         ("done, rerun 0, done", "queued published"),
         ("done, rerun 0, done, claim 0, finish 0", "superseded published"),
         ("done, rerun 0, claim 0, fail 0, done", "superseded published"),
-        ("done, rerun 0, claim 0, fail 0, done, withdraw 1", "failed withdrawn"),
+        ("done, rerun 0, claim 0, fail 0, done, withdraw 1", "published withdrawn"),
         # A private version takes no place before it is published.
         ("done, done private", "published held"),
         ("done, done private, publish 1", "superseded published"),
