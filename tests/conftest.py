@@ -47,6 +47,18 @@ def pytest_configure() -> None:
     settings.load_profile("repeatable")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is marked `first_quick`, all but the first are slow."""
+    quick: set[str] = set()
+    for item in items:
+        if item.get_closest_marker("first_quick"):
+            name = item.nodeid.partition("[")[0]
+            if name in quick:
+                item.add_marker("slow")
+            quick.add(name)
+
+
 def data_folder() -> Path:
     """Where real public data are looked for: ASSAY_DATA, or ../shared/data beside the checkout."""
     named = os.environ.get("ASSAY_DATA")

@@ -454,6 +454,7 @@ def unread(*words: str) -> tuple[int, str]:
     return ended.returncode, ended.stderr
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("way", ["echo", "table", "buffered", "--help", "ended", "refused"])
 def test_a_command_that_nobody_reads_ends_quietly_but_for_its_errors(way: str) -> None:
     code, said = unread("-c", COMMAND, way)

@@ -109,6 +109,7 @@ def test_the_folder_of_an_image_of_evalmuse_is_its_model() -> None:
     assert len(found) == 4
 
 
+@pytest.mark.slow
 def test_gecko_has_the_mean_of_its_templates_and_the_mean_over_models_is_the_headline() -> None:
     one, answers = load_registry()["demo_gecko"], gecko_answers()
     scores = random_scores(answers.pair_ids)

@@ -181,6 +181,7 @@ def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return Command(main, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_it_prints_what_the_board_will_rest_on(tmp_path: Path, check: Command) -> None:
     figures = golden(right=("position", 55 / 60))
     write_card(tmp_path, with_keys(VOTES, {"golden": figures}), votes_csv=votes(left=55))
@@ -255,6 +256,7 @@ def test_what_is_no_card_is_refused(check: Command, words: tuple[str, ...], code
     assert check(*words) == code
 
 
+@pytest.mark.slow
 def test_a_benchmark_with_a_card_is_checked_by_its_name_with_scores_and_images(
     check: Command, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_another_release_is_refused_by_its_hash(case: Case, tmp_path: Path) -> N
 FILES = {f"{name}-{path}": (case, path) for name, case in CASES.items() for path in case.files}
 
 
+@pytest.mark.first_quick
 @by_case(FILES)
 def test_a_missing_file_is_named_with_the_way_to_it(case: Case, of: str, tmp_path: Path) -> None:
     """Where the figures of an authors' file ship with Assay, these are the answers."""
@@ -163,6 +164,7 @@ def parsed(board: Benchmark, answers: Answers, scores: pd.Series) -> ScoreTable:
     return parse_scores(content, "scores.csv", board, answers, metric="m")
 
 
+@pytest.mark.first_quick
 @each_case
 def test_scores_are_joined_by_id_and_every_row_is_explained(case: Case, tmp_path: Path) -> None:
     case.write(tmp_path)

@@ -344,6 +344,7 @@ def released(name: str, assay_data: Path) -> RatedModels:
     return found
 
 
+@pytest.mark.first_quick
 @pytest.mark.paper
 @pytest.mark.parametrize("name", ["genai_1600", "genai_527", "tifa160"])
 def test_released_models_have_the_names_of_their_papers(name: str, assay_data: Path) -> None:

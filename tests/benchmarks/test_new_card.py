@@ -90,6 +90,7 @@ TABLES: dict[str, tuple[pd.DataFrame, str, dict[str, Any]]] = {
 FORMS = ("csv", "tsv", "jsonl", "json", "parquet", "xlsx")
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("case", "form"),
     [

@@ -27,6 +27,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, st.booleans())
 def test_plain_json_is_read_as_it_is(value: Any, as_escapes: bool) -> None:
     content = json.dumps(value, ensure_ascii=as_escapes)

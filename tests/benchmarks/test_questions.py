@@ -93,6 +93,7 @@ def toy(tmp_path: Path) -> Exported:
 
 
 # What is exported
+@pytest.mark.first_quick
 def test_with_its_key_a_folder_gives_back_the_questions(exported: Exported) -> None:
     key, found = exported.key, exported.questions
     wanted = exported.benchmark.questions(None)
@@ -309,6 +310,7 @@ def test_what_is_no_key_or_cannot_have_one_says_so(tmp_path: Path) -> None:
 
 
 # The command
+@pytest.mark.slow
 def test_the_command_exports_and_says_what_goes_where(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "benchmarks", "questions", "demo_ts2", "--out", str(tmp_path)]
     done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True)

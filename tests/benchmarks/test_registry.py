@@ -34,7 +34,6 @@ from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from benchmarks.statistics.raters import one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 from tests.kit.checks import refused
-from tests.kit.tiers import all_slow_but_one
 from tests.kit.toy import PAIRS, Toy
 from tools.index_chance import guessed, headlines
 
@@ -154,6 +153,7 @@ def test_every_printed_figure_belongs_to_a_benchmark_of_the_registry() -> None:
 
 
 # Facts, cases and rows of whatever answers have the structure of a benchmark's
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", FROM_DEMO)
 def test_answers_of_its_structure_give_a_benchmark_facts_cases_and_rows(name: str) -> None:
     benchmark, answers = REGISTRY[name], REGISTRY[FROM_DEMO[name]].answers(None)
@@ -173,6 +173,7 @@ AT_HAND = {name: name for name in REGISTRY if ships(name)} | FROM_DEMO
 LONG = {"agiqa3k", "demo_gecko", "gecko", "genai_1600"}
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in AT_HAND],
@@ -281,7 +282,9 @@ WITHOUT = {"genai_ranking"} | {
 }
 """A guess there depends on ratings that have not been at hand; its card says so. A card of a family
 needs no scale: `assay bench check` prints chance and ceiling."""
-each_genai = pytest.mark.parametrize("name", all_slow_but_one(["genai_527", "genai_1600"]))
+each_genai = pytest.mark.parametrize(
+    "name", ["genai_527", pytest.param("genai_1600", marks=pytest.mark.slow)]
+)
 
 
 def scale_of(name: str) -> Scale:

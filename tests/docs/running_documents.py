@@ -23,7 +23,6 @@ from tests.docs.markdown_text import REPOSITORY, Document, Fence, project_files,
 from tests.end_to_end.commands import environment as without_settings
 from tests.kit.hub.server import running_hub
 from tests.kit.processes import await_answer, free_port, running
-from tests.kit.tiers import all_slow_but_one
 from tests.kit.warm.warm_python import shared_server
 
 NEEDS = frozenset({"data", "hub", "store", "server", "tree"})
@@ -97,7 +96,10 @@ def commands_of(share: str) -> Callable[..., None]:
         for document in run_documents()
         if named.get(document.name, "others") == share and document.has_commands
     ]
-    cases = all_slow_but_one(documents, lambda document: document.name == QUICK)
+    cases = [
+        pytest.param(document, marks=() if document.name == QUICK else pytest.mark.slow)
+        for document in documents
+    ]
 
     @pytest.mark.timeout(LIMIT_S + 300)
     @pytest.mark.parametrize("document", cases, ids=lambda document: document.name)

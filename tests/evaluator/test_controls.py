@@ -265,6 +265,7 @@ def painted(n: int = 30) -> Questions:
     return Questions(images, texts, tuple(Pair(f"p{i}", f"i{i}", f"t{i}") for i in range(n)))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(("judge", "expected"), PLANTED.values(), ids=list(PLANTED))
 def test_what_moves_a_planted_metric_is_found_and_nothing_else(
     judge: Judge, expected: set[ChangeName]
@@ -401,6 +402,7 @@ def demo(name: str) -> Crossing:
     return crossed(benchmark.questions(None), b"key", skills_of(benchmark, None))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", ["demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko"])
 def test_the_bundled_benchmarks_have_prompts_and_skills_enough(name: str) -> None:
     assert len(demo(name).texts) == SIZE
@@ -448,6 +450,7 @@ class Comparer:
         return Verdict.of(self._margin(float(item.asked[0].prompt), a, b))
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("margin", "verdict"),
     [
@@ -491,6 +494,7 @@ def slightly(batch: Batch) -> list[float]:
     return [t + b / 1e6 for t, b in zip(told(batch), brightness(batch), strict=True)]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("choose", [False, True], ids=["margins", "choices"])
 @pytest.mark.parametrize(
     ("judge", "moved"),

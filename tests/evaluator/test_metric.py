@@ -165,6 +165,7 @@ def test_files_are_read_and_decoded_once_when_it_is_their_turn(
     assert reads == [*names[:2], "asked", *names[2:4], "asked", names[4], "asked"]
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_a_scoring_module_runs_in_its_sandbox_by_name_or_folder() -> None:
     with load_metric("colour-reader") as one, load_metric(FOLDER / "colour_reader") as other:
@@ -174,6 +175,7 @@ def test_a_scoring_module_runs_in_its_sandbox_by_name_or_folder() -> None:
         assert other.score(images, PROMPTS[:2]) == pytest.approx(scores)
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_a_module_that_compares_is_asked_in_both_orders(tmp_path: Path) -> None:
     with load_metric(written(tmp_path / "m", module_files(SkeletonKind.COMPARE, "mine"))) as metric:
@@ -188,6 +190,7 @@ def test_a_module_that_compares_is_asked_in_both_orders(tmp_path: Path) -> None:
         scores.compare(["red"], [red], [blue])
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_one_output_of_a_module_is_scored_or_all_at_once(tmp_path: Path) -> None:
     place = written(tmp_path / "m", module_files(SkeletonKind.OUTPUTS, "mine"))

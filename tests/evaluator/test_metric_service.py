@@ -265,6 +265,7 @@ def test_requests_beyond_those_that_may_be_read_are_turned_away(held: Held) -> N
 # The command.
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("words", "token", "code"),
     [

@@ -30,7 +30,6 @@ from leaderboard.publication.results import old_results, old_tags
 from leaderboard.records import Status
 from leaderboard.states import State
 from tests.evaluator.revised import Revised, publish, start
-from tests.kit.tiers import all_slow_but_one
 from tests.kit.toy import Toy
 from tests.kit.worker import (
     ADA,
@@ -145,7 +144,8 @@ def killed_after(rig: Rig, commits: int, act: Callable[[], object]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("commits", all_slow_but_one(range(5)))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("commits", range(5))
 def test_killed_between_any_two_commits_every_submission_is_queued_once(
     rig: Rig, commits: int
 ) -> None:
@@ -161,7 +161,8 @@ def test_killed_between_any_two_commits_every_submission_is_queued_once(
     assert values(rig) == {"grey": 2.0, "white": 2.0, "black": 2.0}
 
 
-@pytest.mark.parametrize("commits", all_slow_but_one(range(9)))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("commits", range(9))
 def test_killed_while_it_runs_again_the_boards_never_mix_revisions(rig: Rig, commits: int) -> None:
     ids = publish(rig, ["grey", "white"])
     rig.toy = Revised()

@@ -22,18 +22,18 @@ from tests.hostile.judgement import (
 )
 from tests.hostile.leftovers import holdings, settled
 from tests.hostile.proving_ground import BENCHMARK, Ground
-from tests.kit.tiers import all_slow_but_one, first_of_each
+from tests.kit.tiers import first_of_each, led_by
 
 pytestmark = pytest.mark.isolation
 
 ENDING = [case for case in CASES if case.category is not Category.INJECTION]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "case",
-    all_slow_but_one(
-        first_of_each(ENDING, lambda case: case.kind),
-        lambda case: case.category is Category.VALUES,
+    led_by(
+        first_of_each(ENDING, lambda case: case.kind), lambda case: case.category is Category.VALUES
     ),
     ids=lambda case: f"{case.category}: {case.name}",
 )
@@ -45,9 +45,10 @@ def test_a_hostile_submission_ends_as_it_must_and_leaves_nothing(
         assert_trusted_as_due(ground, outcome, case)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "case",
-    all_slow_but_one(
+    led_by(
         first_of_each(of(Category.CHEATING), lambda case: case.kind),
         lambda case: "another scorer" in case.name,
     ),

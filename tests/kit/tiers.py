@@ -1,32 +1,15 @@
-"""Which cases of a parametrized test are run; see the marker `slow` in pyproject.toml."""
+"""Which cases of a parametrized test are run; see the markers `slow` and `first_quick`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeVar
-
-import pytest
-
-Case = TypeVar("Case")
+from typing import Any
 
 
-def all_slow_but_one(
-    cases: Iterable[Any], chosen: Callable[[Any], bool] = lambda case: True
-) -> list[Any]:
-    """Cases for `pytest.mark.parametrize`, all of the slow tier but one.
-
-    Args:
-        cases: each a value, or a tuple of values.
-        chosen: tells the one; the first that it is true of. All are slow where there is none.
-    """
-    found, one = [], False
-    for case in cases:
-        quick = not one and chosen(case)
-        one = one or quick
-        values = case if isinstance(case, tuple) else (case,)
-        found.append(pytest.param(*values, marks=() if quick else pytest.mark.slow))
-    return found
+def led_by(cases: Iterable[Any], chosen: Callable[[Any], bool]) -> list[Any]:
+    """Cases with those that are chosen first: the quick ones of a test marked `first_quick`."""
+    return sorted(cases, key=lambda case: not chosen(case))
 
 
 def nightly() -> bool:
@@ -34,12 +17,12 @@ def nightly() -> bool:
     return os.environ.get("ASSAY_NIGHTLY") == "1"
 
 
-def first_of_each(cases: Iterable[Case], kind: Callable[[Case], Hashable]) -> list[Case]:
+def first_of_each(cases: Iterable[Any], kind: Callable[[Any], Hashable]) -> list[Any]:
     """The first case of each kind, in their order; all cases in a nightly run."""
     cases = list(cases)
     if nightly():
         return cases
-    first: dict[Hashable, Case] = {}
+    first: dict[Hashable, Any] = {}
     for case in cases:
         first.setdefault(kind(case), case)
     return list(first.values())

@@ -284,6 +284,7 @@ def change_much(content: Record) -> None:
     content["meta"][0]["value"] = NEXT
 
 
+@pytest.mark.slow
 def test_what_changed_is_told_and_grouped_by_board_for_people(pair: Pair) -> None:
     checkouts = pair(change_much, bundle=True)
     done = run(*checkouts, "--json")
@@ -303,6 +304,7 @@ def test_a_tolerance_and_ignored_fields_make_it_equal(pair: Pair) -> None:
         assert run(a, b, "--only", "demo", *words).exit_code == EQUAL
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("broken", ["demo", "app", "meta"])
 def test_a_side_that_fails_is_told_with_the_end_of_its_log(pair: Pair, broken: str) -> None:
     done = run(*pair(lambda content: content["broken"].append(broken), bundle=True))

@@ -31,7 +31,7 @@ from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
 from tests.benchmarks.gecko import gecko_tree
 from tests.benchmarks.genai_ranking import ranking_tree as ranking
 from tests.kit.checks import agreement, refused, trial_card
-from tests.kit.tiers import all_slow_but_one
+from tests.kit.tiers import led_by
 
 NAN = float("nan")
 Pair = tuple[str, str, str, float]
@@ -187,6 +187,7 @@ def test_an_image_that_two_pairs_of_negation_list_is_one_image() -> None:
     assert (said["expected"], said["said"], said["split"]) == (1.0, "image of this prompt", "")
 
 
+@pytest.mark.slow
 def test_cases_of_ts2_order_images_by_their_errors(assay_data: Path) -> None:
     benchmark = Ts2()
     answers, found = cases_of(benchmark, assay_data)
@@ -208,9 +209,10 @@ def test_cases_of_ts2_order_images_by_their_errors(assay_data: Path) -> None:
         assert np.corrcoef(first, second)[0, 1] > 0.6, metric
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "benchmark",
-    all_slow_but_one(BENCHMARKS, lambda one: one.name == "genai_527"),
+    led_by(BENCHMARKS, lambda one: one.name == "genai_527"),
     ids=lambda one: one.name,
 )
 def test_cases_of_genai_bench_are_prompts_with_their_mean_ratings(
@@ -303,6 +305,7 @@ def test_where_answers_are_withheld_there_are_no_cases(name: str) -> None:
 # Rated images, of which a metric chooses the best
 
 
+@pytest.mark.slow
 def test_rated_images_of_a_card_have_the_means_of_its_cases_and_the_single_ratings(
     assay_data: Path,
 ) -> None:

@@ -321,6 +321,7 @@ def test_a_missing_score_is_a_failure_and_is_counted() -> None:
     assert summary.n_missing == 1
 
 
+@pytest.mark.slow
 def test_values_and_resamples_equal_the_slow_formulas() -> None:
     scores, answers, plan = random_case(3)
     measured = CrocHum().measure(scores, answers, plan)

@@ -84,6 +84,7 @@ def measured() -> dict[str, Measured]:
     return found
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("name", "least", "constant"),
     [
@@ -202,6 +203,7 @@ def test_each_has_the_structure_of_the_benchmark_it_stands_for() -> None:
     assert set(ratings.groupby(units)["rater_id"].nunique()) == {3}
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("name", "facets"),
     [

@@ -344,6 +344,7 @@ def test_only_splits_that_have_images_are_reported(given: str, splits: set[str])
     assert {row.split for row in world(make_answers(split=given)).measured.rows} == splits
 
 
+@pytest.mark.slow
 def test_half_the_scores_missing_is_counted_in_every_row(whole: World) -> None:
     kept = np.arange(120) % 2 == 1
     table = whole.scores.elements["good"]

@@ -278,6 +278,7 @@ def test_images_are_counted_by_the_mean_of_their_parts(tmp_path: Path, mean: str
         assert "geometric" in negative.note
 
 
+@pytest.mark.slow
 def test_a_threshold_is_found_on_another_split(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     rows: list[dict[str, Any]] = [
@@ -328,6 +329,7 @@ def held_out(
     return plain(list(moved), labels, 1.0)[measure]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("measure", ["accuracy", "balanced_accuracy", "f1", "kappa"])
 def test_each_part_of_the_prompts_is_cut_at_the_threshold_of_the_others(
     tmp_path: Path, measure: str

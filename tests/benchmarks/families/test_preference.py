@@ -21,7 +21,6 @@ from benchmarks.rows import Measured, Row
 from benchmarks.schema import BETWEEN_TEXTS, ScoreTable
 from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import refused
-from tests.kit.tiers import all_slow_but_one
 
 NAN = math.nan
 LABEL = {"label": "label", "values": {"a": "x", "b": "y", "tie": "t", "bad": "0"}}
@@ -542,7 +541,8 @@ SIMULATED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("preference", "columns", "rows"), all_slow_but_one(SIMULATED))
+@pytest.mark.first_quick
+@pytest.mark.parametrize(("preference", "columns", "rows"), SIMULATED)
 def test_chance_is_what_random_scores_reach(
     tmp_path: Path, preference: Any, columns: Any, rows: Any
 ) -> None:

@@ -24,7 +24,6 @@ from benchmarks.statistics import logistic
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from tests.benchmarks.families.cards import answers_as, board_of_rows
 from tests.kit.checks import check_pools, refused
-from tests.kit.tiers import all_slow_but_one
 
 NAN = math.nan
 ALL_TIES = ["calibrated", "equal", "ignore"]
@@ -122,9 +121,10 @@ PLAIN: Mapping[str, Plain] = {
 VARIANTS = {"assay": "calibrated", **{variant: ties for ties, variant in TIE_VARIANTS.items()}}
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("split", "skill"),
-    all_slow_but_one([("v", "one"), (None, None), (None, "one"), ("v", None)]),
+    [("v", "one"), (None, None), (None, "one"), ("v", None)],
 )
 def test_all_images_of_a_slice_are_one_pool(
     tmp_path: Path, split: str | None, skill: str | None
@@ -250,7 +250,8 @@ def test_a_resample_is_a_pool_with_its_prompts_repeated(tmp_path: Path) -> None:
                 assert value == pytest.approx(expected), (row.measure, row.variant)
 
 
-@pytest.mark.parametrize("pool", all_slow_but_one(["prompt", "all", "model"]))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("pool", ["prompt", "all", "model"])
 def test_images_without_a_score_are_left_out_or_withhold_the_value(
     tmp_path: Path, pool: str
 ) -> None:
@@ -327,7 +328,8 @@ CHANCES = [
 ]
 
 
-@pytest.mark.parametrize(("pool", "measure", "variant", "coarse"), all_slow_but_one(CHANCES))
+@pytest.mark.first_quick
+@pytest.mark.parametrize(("pool", "measure", "variant", "coarse"), CHANCES)
 def test_chance_is_what_random_scores_reach(
     tmp_path: Path, pool: str, measure: str, variant: str, coarse: int
 ) -> None:

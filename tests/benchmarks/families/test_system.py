@@ -285,6 +285,7 @@ def test_two_models_have_no_order_and_the_same_score_tells_none(
         assert found["pa"].value == 0.5
 
 
+@pytest.mark.slow
 def test_chance_is_what_random_scores_reach(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     human = random.normal(3, 0.5, (30, 5)).clip(0, 5) + np.array([0, 0.05, 0.1, 0.5, 0.6])

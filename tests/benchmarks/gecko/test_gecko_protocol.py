@@ -40,7 +40,6 @@ from benchmarks.statistics.raters import krippendorff_alpha
 from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
 from tests.kit import checks
-from tests.kit.tiers import all_slow_but_one
 
 NAN = float("nan")
 Plain = GeckoAnswers
@@ -143,7 +142,8 @@ def slow_mean_over_models(name: str, scores: pd.Series, human: pd.DataFrame) -> 
     return float(np.mean(values)) if values else NAN
 
 
-@pytest.mark.parametrize("name", all_slow_but_one(SCIPY))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("name", SCIPY)
 def test_correlations_are_means_over_models(
     plain: GeckoAnswers, measured_plain: Measured, name: str
 ) -> None:
@@ -184,15 +184,14 @@ def test_the_summary_is_the_mean_of_the_templates_that_were_rated(
 Places = Callable[[pd.Index], pd.Index]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("places", "score", "said", "left"),
-    all_slow_but_one(
-        [
-            (lambda rated: rated[rated.str.endswith("/Muse")], 1.0, "Muse (all", "Muse"),
-            (lambda rated: rated[rated.str.endswith("/SD1.5")][2:], NAN, "SD1.5 (fewer", "SD1.5"),
-            (lambda rated: rated[[0, 5, 9]], NAN, "score: 3", ""),
-        ]
-    ),
+    [
+        (lambda rated: rated[rated.str.endswith("/Muse")], 1.0, "Muse (all", "Muse"),
+        (lambda rated: rated[rated.str.endswith("/SD1.5")][2:], NAN, "SD1.5 (fewer", "SD1.5"),
+        (lambda rated: rated[[0, 5, 9]], NAN, "score: 3", ""),
+    ],
 )
 def test_what_a_correlation_leaves_out(
     plain: Plain, places: Places, score: float, said: str, left: str
@@ -207,7 +206,8 @@ def test_what_a_correlation_leaves_out(
     assert row.n_items == values[human.index[human["model"] != left]].notna().sum()
 
 
-@pytest.mark.parametrize("name", all_slow_but_one(SCIPY))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("name", SCIPY)
 def test_models_whose_correlation_is_weak_are_named(plain: GeckoAnswers, name: str) -> None:
     human = human_table(plain, "Likert")
     noise = np.random.default_rng(5).normal(size=len(human))
@@ -245,7 +245,8 @@ def slow_pairwise(scores: pd.Series, answers: GeckoAnswers, prompts: list[str]) 
     return right
 
 
-@pytest.mark.parametrize("skill", all_slow_but_one([None, "color", "count:sub0"]))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("skill", [None, "color", "count:sub0"])
 def test_ties_and_gaps_are_wrong_where_people_prefer(
     plain: GeckoAnswers, skill: str | None
 ) -> None:
@@ -265,6 +266,7 @@ def test_ties_and_gaps_are_wrong_where_people_prefer(
     assert resamples_of(measured, row)[0] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_where_nobody_prefers_there_is_no_accuracy(plain: GeckoAnswers) -> None:
     side_by_side = plain.ratings["template"] == "SxS"
     of_colour = plain.ratings["prompt_id"].isin(in_skill(plain, "color"))
@@ -323,6 +325,7 @@ def part(answers: GeckoAnswers, kept: pd.Series) -> GeckoAnswers:
     )
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "name",
     [
@@ -398,6 +401,7 @@ def ordered(split: Gecko2kAnswers) -> tuple[ScoreTable, Measured]:
     return scores, run(scores, split)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("variant", "templates", "test"),
     [
@@ -427,6 +431,7 @@ def test_model_pairs_right_go_by_the_majority(
         assert np.isfinite(resamples_of(measured, row)).all()
 
 
+@pytest.mark.slow
 def test_equal_differences_of_a_metric_are_ties_however_they_are_rounded(
     split: Gecko2kAnswers,
 ) -> None:
@@ -512,6 +517,7 @@ def test_words_without_a_label_are_left_out_and_without_two_labels_there_is_no_k
     assert "equal" in kappa.note
 
 
+@pytest.mark.slow
 def test_agreement_of_raters_means_and_relations_of_models(split: Gecko2kAnswers) -> None:
     ratings, index = split.ratings, ["split", "template", "model"]
     agreement: Any = rater_agreement(split).set_index(index).sort_index()
@@ -571,6 +577,7 @@ def test_templates_are_held_against_side_by_side_like_metrics(split: Gecko2kAnsw
     assert of_pairs["comparisons"].sum() == table.loc[("all", "WL", "", ""), "comparisons"]
 
 
+@pytest.mark.slow
 def test_scores_may_be_missing_by_half_altogether_or_all_equal(split: Gecko2kAnswers) -> None:
     n = len(split.pair_ids)
     absent = split.pairs["model"].isin(["Imagen", "SDXL"]).to_numpy()

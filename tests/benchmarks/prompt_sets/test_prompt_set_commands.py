@@ -34,6 +34,7 @@ def told(call: Command, *words: object) -> Any:
     return json.loads(call.out)
 
 
+@pytest.mark.slow
 def test_sets_are_listed_with_what_is_asked_for_and_behind_the_benchmarks(call: Command) -> None:
     assert call("prompts") == 0
     assert all(name in call.out for name in SETS)
@@ -82,6 +83,7 @@ def test_the_judge_of_a_sets_authors_is_named_with_the_metrics_that_are_it(call:
     assert judges["demo_prompts"] is judges["partiprompts"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.paper
 def test_facts_are_what_was_printed_and_what_the_ratings_of_its_models_say(
     call: Command, assay_data: Path

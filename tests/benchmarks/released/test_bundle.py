@@ -24,7 +24,7 @@ from benchmarks.sources.pins import sha256_of
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
 from tests.kit.checks import refused
-from tests.kit.tiers import all_slow_but_one
+from tests.kit.tiers import led_by
 from tools.make_released import MAKERS, changed_originals
 
 BUNDLED = {"ts2": Ts2(), "tifa160": TIFA160, "genai_1600": GENAI_1600}
@@ -66,6 +66,7 @@ def test_a_table_is_the_one_of_the_manifest_and_holds_figures_and_ids_only(path:
         assert max(len(text.split()) for text in table[name].to_pylist() if text) <= 2, name
 
 
+@pytest.mark.slow
 @pytest.mark.paper
 def test_no_prompt_is_in_any_table(assay_data: Path) -> None:
     prompts = {text for one in BUNDLED.values() for text in one.texts(assay_data).values()}
@@ -76,13 +77,15 @@ def test_no_prompt_is_in_any_table(assay_data: Path) -> None:
         assert not prompts & cells, path
 
 
+@pytest.mark.first_quick
 @pytest.mark.paper
-@pytest.mark.parametrize("path", all_slow_but_one(PATHS, lambda path: path == "ts2/scores.parquet"))
+@pytest.mark.parametrize("path", led_by(PATHS, lambda path: path == "ts2/scores.parquet"))
 def test_a_table_is_what_the_authors_files_give(assay_data: Path, path: str) -> None:
     assert changed_originals(read_manifest().file(path), assay_data) == []
     assert parquet_table((FOLDER / path).read_bytes()).equals(MAKERS[path](assay_data))
 
 
+@pytest.mark.slow
 @pytest.mark.paper
 def test_scores_are_the_released_figures_cell_by_cell(assay_data: Path) -> None:
     ts2 = pd.read_csv(assay_data / "ts2" / "scores_all.csv", dtype=str, keep_default_na=False)
@@ -129,8 +132,9 @@ def test_a_broken_manifest_is_told_with_its_place(
         read_manifest.__wrapped__()
 
 
+@pytest.mark.first_quick
 @pytest.mark.paper
-@pytest.mark.parametrize("name", all_slow_but_one(BUNDLED))
+@pytest.mark.parametrize("name", BUNDLED)
 def test_answers_of_the_bundle_are_those_of_the_authors_files(assay_data: Path, name: str) -> None:
     bundled, original = (BUNDLED[name].answers(data) for data in (None, assay_data))
     # The bundle has no prompts, so the items are compared by what their ratings are of.

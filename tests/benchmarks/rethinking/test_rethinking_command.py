@@ -172,6 +172,7 @@ def numbers(found: object, name: str = "") -> Iterator[str]:
 LONG = ("long-" * 20, "name-" * 20)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("width", "models"), [*((width, ("A", "B", "C")) for width in (60, 80, 120, 300)), (60, LONG)]
 )

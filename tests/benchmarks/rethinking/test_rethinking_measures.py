@@ -480,6 +480,7 @@ def test_anything_but_a_table_of_finite_scores_is_refused(scores: object) -> Non
 sizes = st.tuples(st.integers(1, 4), st.integers(1, 5))
 
 
+@pytest.mark.slow
 @given(arrays(np.float64, sizes, elements=st.integers(0, 4).map(float)))
 def test_ranks_stability_and_swaps_are_what_one_counts_by_hand(table: np.ndarray) -> None:
     ranks = [[1 + int((row > value).sum()) for value in row] for row in table]

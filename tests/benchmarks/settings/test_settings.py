@@ -99,6 +99,7 @@ def constants() -> dict[str, frozenset[str]]:
     }
 
 
+@pytest.mark.slow
 def test_every_variable_that_the_source_names_is_a_setting() -> None:
     for file, found in constants().items():
         assert unknown_variables({n for text in found for n in NAME.findall(text)}) == (), file

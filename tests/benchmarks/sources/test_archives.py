@@ -206,6 +206,7 @@ def test_an_entry_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -
         images_of(tmp_path, content).read("images/0.png")
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "kind", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 )

@@ -119,6 +119,7 @@ def slow_alpha(ratings: list[list[float]], level: Level) -> float:
 RATINGS = st.lists(st.sampled_from([1.0, 2.0, 2.5, 5.0, NAN]), min_size=3, max_size=3)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("level", LEVELS)
 def test_alpha_is_its_definition(level: Level) -> None:
     @settings(deadline=None)

@@ -75,6 +75,7 @@ def test_a_constant_score_gains_nothing_and_a_turned_one_loses_what_it_gained() 
     )
 
 
+@pytest.mark.slow
 def test_the_curve_is_that_of_normal_scores_and_its_intervals_hold_it() -> None:
     """G_n = rho sd e_n, with e_n the expected largest of n standard normal numbers."""
     rng, rho = np.random.default_rng(2), 0.6

@@ -20,6 +20,7 @@ from benchmarks.statistics.confidence_sequence import (
 LEVEL, NARROWEST = 0.05, 500
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(("n", "level"), [(40, 0.05), (500, 0.05), (1000, 0.001)])
 def test_the_interval_holds_the_means_that_a_mixture_of_likelihood_ratios_does_not_refuse(
     n: int, level: float

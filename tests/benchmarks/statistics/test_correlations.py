@@ -53,6 +53,7 @@ def samples(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, IntArray, IntArray
     return x, y, np.array(clusters), np.array(counts)
 
 
+@pytest.mark.first_quick
 @every_coefficient
 @settings(max_examples=60, deadline=None)
 @given(sample=samples())
@@ -212,6 +213,7 @@ SCIPY = {"pearson": stats.pearsonr, "srcc": stats.spearmanr, "krcc": stats.kenda
 every_measure = pytest.mark.parametrize("measure", list(SCIPY))
 
 
+@pytest.mark.first_quick
 @every_measure
 @settings(deadline=None, max_examples=40)
 @given(sample=grouped_samples())

@@ -31,6 +31,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, ma
 
 
 # Two models on the same prompts
+@pytest.mark.slow
 @given(PAIRS)
 @settings(deadline=None, max_examples=20)
 def test_t_and_wilcoxon_are_scipys_and_zeros_are_left_out(pairs: list[tuple[int, int]]) -> None:
@@ -118,6 +119,7 @@ def test_with_ties_zeros_and_missing_values_it_is_the_loop(values: FloatArray) -
     check_against_the_loop(values)
 
 
+@pytest.mark.slow
 @given(FINE)
 @settings(deadline=None, max_examples=40)
 @pytest.mark.filterwarnings("ignore:Precision")
@@ -125,6 +127,7 @@ def test_with_any_values_it_is_the_loop(values: FloatArray) -> None:
     check_against_the_loop(values)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("n", [0, 1, 2, 13, 14, 50, 51, 200])
 def test_every_number_of_prompts_at_which_the_method_changes_is_the_loop(n: int) -> None:
     for decimals in (0, 1, 12):

@@ -86,6 +86,7 @@ def test_calibration_finds_the_best_and_smallest_threshold() -> None:
     holds()
 
 
+@pytest.mark.first_quick
 @pytest.mark.usefixtures("sizes")
 def test_accuracy_at_any_threshold_is_that_of_all_pairs() -> None:
     @given(SAMPLES, st.floats(0, 20))
@@ -288,6 +289,7 @@ def test_one_rater_of_genai_bench_against_the_other_two(
 
 
 # Within groups
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(sample=grouped_samples(), threshold=st.floats(0, 5))
 def test_all_groups_have_one_threshold(

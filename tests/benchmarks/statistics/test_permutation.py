@@ -58,6 +58,7 @@ def drawn(layout: str, levels: int, seed: int, n: int = 24) -> Sample:
     return Sample.of(scores, gold, groups, clusters, n_clusters)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("layout", LAYOUTS)
 @every_statistic
 @settings(max_examples=5, deadline=None)
@@ -118,6 +119,7 @@ def test_signs_are_balanced_and_the_same_again_and_few_are_enumerated_without_op
 
 
 # PERM-BOTH
+@pytest.mark.first_quick
 @with_and_without_ties
 @every_statistic
 def test_few_clusters_are_enumerated_in_full(statistic: Statistic, *, ties: bool) -> None:

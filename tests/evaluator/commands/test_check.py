@@ -38,7 +38,6 @@ from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import made_of_demo, picture
 from tests.kit.pictures import encoded
 from tests.kit.store import memory_store
-from tests.kit.tiers import all_slow_but_one
 from tests.kit.worker import ADA, desk_of, module_folder
 
 NAME = "demo_ts2"
@@ -139,6 +138,7 @@ def test_a_value_of_the_wrong_kind_is_told_with_its_key_and_line(line: str, tmp_
     assert problem["message"].startswith(f"{line.partition(' = ')[0]}: ")
 
 
+@pytest.mark.slow
 def test_an_error_of_the_code_is_told_with_its_line_and_the_end_of_the_log(tmp_path: Path) -> None:
     body = """
         print("[bold]on the way[/bold] \\x1b[31m")
@@ -163,6 +163,7 @@ def test_what_might_not_rank_or_would_fail_at_a_worker_fails_the_check(tmp_path:
     assert (found["error"]["code"], found["may_rank"]) == ("mostly_missing", False)
 
 
+@pytest.mark.slow
 def test_a_share_of_missing_scores_that_keeps_it_from_ranking_is_named(tmp_path: Path) -> None:
     body = """
         means = [im.convert("L").resize((1, 1)).getpixel((0, 0)) for im in images]
@@ -340,6 +341,7 @@ def test_a_path_of_thousands_of_characters_is_cut(
     assert f"{path[:100]}" in told and "…" in told
 
 
+@pytest.mark.slow
 def test_names_with_emoji_codes_and_markup_are_printed_as_they_are(tmp_path: Path) -> None:
     folder = tmp_path / ":smile: [red]"
     folder.mkdir()
@@ -373,7 +375,8 @@ def test_limits_that_contradict_each_other_are_refused_at_the_start(
     assert (done.exit_code, code_of(done)) == (1, "bad_setting")
 
 
-@pytest.mark.parametrize("fault", all_slow_but_one(FAULTS))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_module_that_fails_in_a_worker_fails_alike_in_check(fault: str, tmp_path: Path) -> None:
     code, source = FAULTS[fault]
     folder = module(tmp_path, source)
@@ -391,7 +394,8 @@ REMADE = {
 """Constructors of scorers that are another each time that they are made."""
 
 
-@pytest.mark.parametrize("kind", all_slow_but_one(REMADE))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("kind", REMADE)
 def test_what_is_another_each_time_that_it_is_made_ranks_neither_in_check_nor_in_a_worker(
     kind: str, tmp_path: Path
 ) -> None:

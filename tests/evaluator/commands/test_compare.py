@@ -176,6 +176,7 @@ def test_the_first_lines_say_it_in_words(compare: Run) -> None:
     assert f"Seed {seed_of('rated', '1')}" in out
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("width", [50, 80, 160])
 @pytest.mark.parametrize("files", [("all.csv",), BOTH])
 def test_no_number_is_cut_at_any_width(compare: Run, width: int, files: tuple[str, ...]) -> None:
@@ -213,6 +214,7 @@ def test_equal_and_constant_scores_are_said_to_be(compare: Run, tmp_path: Path) 
     assert "nan" not in compare("all.csv", "flat.csv").out
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

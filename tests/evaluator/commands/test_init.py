@@ -90,6 +90,7 @@ def test_the_submit_page_says_what_the_command_line_takes_and_writes(tmp_path: P
     assert examine_source(folder, load_registry()).problems == ()
 
 
+@pytest.mark.slow
 def test_the_model_that_is_asked_is_named_with_its_commit(tmp_path: Path) -> None:
     made(tmp_path / "m", "vlm", "--model", f"me/model@{COMMIT}")
     manifest = parse_manifest((tmp_path / "m" / "assay.toml").read_bytes())

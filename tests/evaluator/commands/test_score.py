@@ -60,6 +60,7 @@ def refused(code: str, *words: object) -> str:
     return str(done.exception)
 
 
+@pytest.mark.slow
 def test_a_pair_gets_the_score_of_the_scorer_itself(clip: Path, images: list[Path]) -> None:
     from evaluator.scorers.families.dual_encoder import FAMILY
 
@@ -118,6 +119,7 @@ def test_bad_images_are_named_before_a_model_is_loaded(images: list[Path], tmp_p
     refused("image_missing", NAME, tmp_path / "empty", "--prompt", "a dog")
 
 
+@pytest.mark.slow
 def test_what_a_metric_cannot_run_with_is_named(
     clip: Path, images: list[Path], tmp_path: Path
 ) -> None:
@@ -184,6 +186,7 @@ BY_LINE = """{"images": 1, "image": "a.png", "prompt": "a red cube"}
 MATCHED = [("a.png", "a red cube"), ("b/0.png", "two dogs"), ("b/1.png", "two dogs")]
 
 
+@pytest.mark.first_quick
 @pytest.mark.isolation
 @pytest.mark.parametrize(
     ("text", "name"), [(BY_ID, "p.csv"), (BY_FILE, "p.csv"), (BY_LINE, "p.jsonl")]
@@ -202,6 +205,7 @@ def test_images_are_scored_with_their_own_prompts_and_no_others(
     assert refused("file_exists", BUNDLED, folder, "--prompts", folder.parent / name, "--out", out)
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_one_output_of_a_module_is_named(folder: Path) -> None:
     place = folder.parent / "mine"

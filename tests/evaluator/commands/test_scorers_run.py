@@ -114,6 +114,7 @@ def test_a_repeated_run_asks_nothing_and_says_what_is_next(first: Path, scored: 
     assert first.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_another_setting_starts_afresh_and_spoils_nothing(first: Path, scored: Scored) -> None:
     other, again = first.with_name("other.csv"), first.with_name("again.csv")
     work = ("--work", str(first.with_suffix(".work")))
@@ -203,6 +204,7 @@ def compared(out: Path) -> ScoreTable:
     return ScoreTable(overall, margins={COMPARER: column.margins})
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("file", ["s.parquet", "s.csv", "s.scores.parquet"])
 def test_meta_gives_the_rows_of_the_board_for_a_metric_that_compares(
     run: Run, registry: dict[str, Benchmark], tmp_path: Path, file: str
@@ -263,6 +265,7 @@ def test_another_metric_with_the_same_file_leaves_no_margins_of_the_one_before(
     assert not (tmp_path / "s.margins.parquet").exists()
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

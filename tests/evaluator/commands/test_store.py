@@ -116,6 +116,7 @@ def test_a_worker_that_starts_puts_its_benchmarks_on_the_card(
     assert b"| `toy` |" in results.files(results.branches["main"])["README.md"].content
 
 
+@pytest.mark.slow
 def test_a_store_of_the_release_before_is_migrated(hub: HubServer, store: Run) -> None:
     old = add_old_store(hub)
     assert store("show", NAME).code == 0
@@ -303,6 +304,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_a_missing_store_is_theirs_to_make_and_an_outage_is_ours(
     hub: HubServer, run: Run, tmp_path: Path, words: list[str]

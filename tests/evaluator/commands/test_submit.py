@@ -50,6 +50,7 @@ def test_a_scores_file_is_scored_reported_and_recognised(run: Run, tmp_path: Pat
     assert run("status", "--json").json == [status]
 
 
+@pytest.mark.slow
 def test_a_private_submission_is_its_authors_to_read_and_publish(run: Run, tmp_path: Path) -> None:
     status = sent(run, tmp_path, "--private", "--name", "secret-metric")
     own_id = id_of(status)
@@ -78,6 +79,7 @@ def test_only_ones_own_is_withdrawn_and_only_when_asked(run: Run, tmp_path: Path
     assert (status["state"], status["reason"]) == ("withdrawn", "a bug")
 
 
+@pytest.mark.slow
 def test_a_quota_is_visible_counted_and_holds(run: Run, tmp_path: Path) -> None:
     tight = {Kind.SCORES: Quota(scored=1, unfinished=1)}
     policy = Policy(allowances=Policy().allowances | tight).model_dump_json().encode()
@@ -148,6 +150,7 @@ def test_private_parquet_takes_its_manifest_from_the_options(run: Run, tmp_path:
     assert (own["name"], own["version"], own["private"]) == ("painter", "2", True)
 
 
+@pytest.mark.slow
 def test_a_dataset_of_the_hub_is_fetched(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with hub_of_models(monkeypatch) as hub:
         parse = partial(HubSource.parse, endpoint=hub.endpoint)
@@ -180,6 +183,7 @@ ODD_IDS = (
 )  # fmt: skip
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "words",
     [
@@ -198,6 +202,7 @@ def test_odd_ids_are_refused_harmlessly(run: Run, tmp_path: Path, words: tuple[s
     assert folder_store(tmp_path / "store").public.head() == head
 
 
+@pytest.mark.slow
 def test_a_reason_that_nobody_can_read_is_refused_and_markup_does_nothing(
     run: Run, tmp_path: Path
 ) -> None:

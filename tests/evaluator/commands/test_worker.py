@@ -229,6 +229,7 @@ class NoJobs:
         return []
 
 
+@pytest.mark.first_quick
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", ["worker", "one", "launcher", "submit", "demo"])

@@ -137,6 +137,7 @@ HOSTILE: Mapping[str, tuple[Callable[[Path], Lock], str]] = {
 }
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_cannot_be_installed_is_its_author_s_fault_and_leaves_nothing(
     wheels: Path, place: Path, kind: str

@@ -225,6 +225,7 @@ HICCUPS: dict[str, tuple[Any, int]] = {  # and how many images were paid for
 }
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(("hiccup", "paid"), HICCUPS.values(), ids=HICCUPS)
 def test_an_endpoint_that_fails_for_once_is_asked_again(
     served: ChatServer, out: Path, hiccup: Any, paid: int
@@ -278,6 +279,7 @@ def test_what_no_request_can_pass_ends_the_run(
     assert spent() == 0.0
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("answer", "expected", "paid"),
     [
@@ -401,6 +403,7 @@ def without_times(folder: Path) -> list[Mapping[str, Any]]:
     return [row.model_dump(exclude={"seconds"}) for row in rows_of(folder)]
 
 
+@pytest.mark.slow
 def test_a_run_interrupted_anywhere_gives_the_same_folder_and_pays_for_nothing_twice(
     served: ChatServer, tmp_path: Path
 ) -> None:

@@ -18,7 +18,6 @@ from evaluator.generation.prompts import Prompt, all_jobs
 from evaluator.generation.recipes import CallArguments, Overrides, call_arguments
 from tests.evaluator.generation import tiny_pipelines
 from tests.evaluator.scorers.common import later, refusal, torch
-from tests.kit.tiers import all_slow_but_one
 
 pipelines = later("evaluator.generation.pipelines")
 
@@ -45,7 +44,8 @@ def one(found: Any) -> Any:
     return drawn
 
 
-@pytest.mark.parametrize("name", all_slow_but_one(TINY))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("name", TINY)
 def test_an_image_is_what_the_pipeline_itself_draws_alone_and_in_a_batch(
     name: str, saved: Saved
 ) -> None:
@@ -214,7 +214,8 @@ def test_an_image_without_any_light_is_withheld(saved: Saved) -> None:
     assert (drawn.image, drawn.problem, drawn.nsfw) == (None, "black", None)
 
 
-@pytest.mark.parametrize("name", all_slow_but_one(TINY))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("name", TINY)
 def test_a_decoder_that_overflows_in_half_precision_runs_in_single(name: str, saved: Saved) -> None:
     found = loaded(saved[name], dtype="float16")
     seen = []

@@ -214,6 +214,7 @@ def test_memory_is_bounded_by_the_kernel_or_else_watched_and_either_is_said(
     assert ("The kernel" in caught.value.message) == bounded
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_without_cgroups_the_watchdog_is_left_and_marked(
     bubblewrap: Bubblewrap, submit: Submit

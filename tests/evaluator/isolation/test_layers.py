@@ -18,7 +18,6 @@ from evaluator.isolation.session import ScorerSession
 from leaderboard.ranking.cells import UNSANDBOXED, kept_from_ranking
 from tests.evaluator.isolation.boxes import SHORT, Submit, png
 from tests.evaluator.isolation.inquiry import REPOSITORY
-from tests.kit.tiers import all_slow_but_one
 
 
 def test_every_layer_says_what_it_stops_there_and_in_its_document() -> None:
@@ -38,8 +37,9 @@ SEEN = {
 """What a probe says that finds a layer missing without being told."""
 
 
+@pytest.mark.first_quick
 @pytest.mark.isolation
-@pytest.mark.parametrize("layer", all_slow_but_one(SEEN | dict.fromkeys(sorted(SWITCHABLE), "")))
+@pytest.mark.parametrize("layer", SEEN | dict.fromkeys(sorted(SWITCHABLE), ""))
 def test_a_box_without_a_layer_never_probes_well(
     bubblewrap: Bubblewrap, layer: Layer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,6 +209,7 @@ def test_a_scorer_runs_in_a_box_of_the_packages_program_and_nothing_is_left(
         assert remains(session) == []
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_a_hostile_scorer_is_held_in_a_box_of_the_packages_program(packaged: Bubblewrap) -> None:
     program = packaged.program()

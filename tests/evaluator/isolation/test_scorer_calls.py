@@ -14,7 +14,6 @@ from evaluator.isolation.job import Job
 from tests.evaluator.isolation.asking import keep_namespace
 from tests.evaluator.isolation.boxes import SHORT, Open, Submit, png
 from tests.kit.processes import open_files
-from tests.kit.tiers import all_slow_but_one
 
 pytestmark = pytest.mark.isolation
 
@@ -83,34 +82,33 @@ def test_an_error_comes_with_its_code_its_place_and_a_hint(
     assert caught.value.hint
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("source", "code", "said"),
-    all_slow_but_one(
-        [
-            ("import nothing_of_the_kind", "import_failed", "No module named"),
-            ("import sys; sys.exit(3)", "import_failed", "SystemExit: 3"),
-            ("import os; os._exit(7)", "crashed", "ended by itself with exit code 7"),
-            ("import os; os.kill(os.getpid(), 11)", "crashed", "killed by SIGSEGV"),
-            ("x = 1\ny = (", "import_failed", "scorer.py:2"),
-            ("from helper import gone", "import_failed", "helper.py:2"),
-            ("class Other: pass", "import_failed", "Module scorer has no class Scorer"),
-            (
-                "class Scorer: pass",
-                "import_failed",
-                "Class Scorer has no method score or compare (scorer.py:1)",
-            ),
-            (
-                "class Scorer:\n  def __init__(self, model): pass\n  def score(self): pass",
-                "init_failed",
-                "needs model; only the keywords device, models, weights",
-            ),
-            (
-                "class Scorer:\n  def __init__(self): raise OSError('no file')\n  score = print",
-                "init_failed",
-                "OSError: no file (scorer.py:2)",
-            ),
-        ]
-    ),
+    [
+        ("import nothing_of_the_kind", "import_failed", "No module named"),
+        ("import sys; sys.exit(3)", "import_failed", "SystemExit: 3"),
+        ("import os; os._exit(7)", "crashed", "ended by itself with exit code 7"),
+        ("import os; os.kill(os.getpid(), 11)", "crashed", "killed by SIGSEGV"),
+        ("x = 1\ny = (", "import_failed", "scorer.py:2"),
+        ("from helper import gone", "import_failed", "helper.py:2"),
+        ("class Other: pass", "import_failed", "Module scorer has no class Scorer"),
+        (
+            "class Scorer: pass",
+            "import_failed",
+            "Class Scorer has no method score or compare (scorer.py:1)",
+        ),
+        (
+            "class Scorer:\n  def __init__(self, model): pass\n  def score(self): pass",
+            "init_failed",
+            "needs model; only the keywords device, models, weights",
+        ),
+        (
+            "class Scorer:\n  def __init__(self): raise OSError('no file')\n  score = print",
+            "init_failed",
+            "OSError: no file (scorer.py:2)",
+        ),
+    ],
 )
 def test_a_module_that_cannot_be_made_is_told_with_its_place(
     bubblewrap: Backend, submit: Submit, source: str, code: str, said: str

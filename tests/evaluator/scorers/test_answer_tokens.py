@@ -117,6 +117,7 @@ def scored(name: str, folder: Path, **options: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("code", [SPACED, UNKNOWN])
 @pytest.mark.parametrize("name", BY_FIRST)
 def test_a_metric_of_first_tokens_is_refused(

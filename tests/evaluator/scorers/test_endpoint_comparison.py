@@ -153,6 +153,7 @@ def column(row: ScorerRow, folder: Path) -> ScoreColumn:
     return asked.column(run_plan(plan, asked.questions, source, ShardFolder(folder, "run")))
 
 
+@pytest.mark.slow
 def test_a_run_asks_both_orders_and_a_rerun_nothing(
     compared: chat.ChatServer, tmp_path: Path
 ) -> None:
@@ -184,6 +185,7 @@ def half_nonsense(body: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("behaviour", "figures"),
     [(by_brightness, (1.0, 0.5, 0)), (by_place, (0.0, 1.0, 0)), (half_nonsense, (0.0, 1.0, 6))],

@@ -227,6 +227,7 @@ def test_another_question_is_another_request(served: ChatServer, change: dict[st
     assert len(served.bodies) == 2
 
 
+@pytest.mark.slow
 def test_a_run_has_the_price_of_its_replies_and_a_rerun_the_same(
     served: ChatServer, tmp_path: Path
 ) -> None:
@@ -371,6 +372,7 @@ def test_a_pair_that_gets_no_reply_has_no_score_and_the_reason(
     assert len(served.bodies) == fault.asked
 
 
+@pytest.mark.first_quick
 @faults(lambda fault: fault.ends)
 def test_what_no_request_can_pass_ends_the_run(served: ChatServer, fault: Fault) -> None:
     served.behaviour = always(fault.response)

@@ -36,7 +36,6 @@ from tests.evaluator.scorers.tiny_rewards import (
     mps_folders,
     mps_state,
 )
-from tests.kit.tiers import all_slow_but_one
 
 IMAGES = tiny.wide_pictures(2)
 PROMPTS = ("a red cat on the mat", "two dogs")
@@ -236,6 +235,7 @@ QUICK = {
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in BY_NAME]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pair_has_the_same_score_alone_again_and_with_others(
     scored: Callable[[str], Scored], name: str
@@ -282,7 +282,8 @@ OF_ANOTHER_KIND = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", all_slow_but_one(OF_ANOTHER_KIND))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("name", OF_ANOTHER_KIND)
 def test_weights_of_another_kind_of_model_are_refused(tmp_path: Path, name: str) -> None:
     small = Small(
         name,

@@ -343,6 +343,7 @@ def test_a_scorer_that_fails_on_everything_is_a_defect(n_batches: int) -> None:
             client.ask(items[start : start + 2 // n_batches])
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "error",
     [
@@ -480,6 +481,7 @@ def scored(
     )
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_library_pair_by_pair(clip: Path, tmp_path: Path) -> None:
     import torch
     from transformers import AutoImageProcessor, CLIPModel, CLIPTokenizer

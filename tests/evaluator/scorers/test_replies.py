@@ -122,6 +122,7 @@ def test_every_row_is_read_of_some_reply() -> None:
     assert set(ROWS) <= {name for name, *_ in READ} | alike
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(READERS)), st.text())
 def test_of_any_text_a_number_is_read_or_the_reason_is_told(name: str, reply: str) -> None:
     value, problem = READERS[name](reply)

@@ -13,7 +13,6 @@ from evaluator.scorers.registry import Runtime, ScorerRow, find_row, load_rows, 
 from tests.evaluator.scorers import tiny_rewards as rewards
 from tests.evaluator.scorers.common import later, refusal, safetensors, torch
 from tests.evaluator.scorers.tiny_models import picture, qwen2_vl
-from tests.kit.tiers import all_slow_but_one
 
 hpsv3 = later("evaluator.scorers.families.hpsv3")
 image_processing = later("transformers.models.qwen2_vl.image_processing_pil_qwen2_vl")
@@ -99,7 +98,8 @@ def by_mrope(model: Any, image: Image.Image, prompt: str) -> float:
         return rated(model, model.model(**inputs).last_hidden_state, place)
 
 
-@pytest.mark.parametrize("image", all_slow_but_one(IMAGES))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("image", IMAGES)
 def test_a_score_is_that_of_plain_positions_and_of_embeddings_alone_not_of_mrope(
     scorer: Any, model: Any, image: Image.Image
 ) -> None:

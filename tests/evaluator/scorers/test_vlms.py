@@ -70,6 +70,7 @@ def same(first: list[Any], second: list[Any]) -> None:
         assert_allclose(a, b, atol=2e-6)
 
 
+@pytest.mark.first_quick
 def test_shared_prefix_gives_what_independent_calls_give(tiny: tiny_models.Tiny) -> None:
     images = [tiny_models.picture(1, 90, 60), tiny_models.picture(2, 56, 112)]
     found = read(vlm_of(tiny), images, [PROMPTS, PROMPTS])

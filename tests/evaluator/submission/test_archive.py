@@ -30,7 +30,6 @@ from tests.evaluator.submission.archives import (
     zipped,
 )
 from tests.kit.processes import open_files
-from tests.kit.tiers import all_slow_but_one
 from tests.kit.toy import Toy
 
 HASH = "c6ea794fd5a724642372a3c43090ad19ca31edfab67fe3b014b0a7578b21de43"
@@ -290,9 +289,8 @@ def large() -> Files:
     }
 
 
-@pytest.mark.parametrize(
-    "form", all_slow_but_one(["stored.zip", "folder", "deflated.zip", "a.tar", "a.tar.gz"])
-)
+@pytest.mark.first_quick
+@pytest.mark.parametrize("form", ["stored.zip", "folder", "deflated.zip", "a.tar", "a.tar.gz"])
 def test_a_large_module_is_taken_piece_by_piece(large: Files, tmp_path: Path, form: str) -> None:
     if form == "folder":
         source = folder_of(tmp_path / form, large)

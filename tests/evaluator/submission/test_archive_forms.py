@@ -246,6 +246,7 @@ TARS: dict[str, tuple[list[tarfile.TarInfo | int], str, str, ArchiveLimits]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("case", TARS)
 def test_a_tar_that_lies_or_bursts_is_refused_in_little_memory(case: str, tmp_path: Path) -> None:
     members, code, said, limits = TARS[case]
@@ -458,6 +459,7 @@ ODD = st.one_of(
 KINDS = st.sampled_from([b"0", b"1", b"2", b"3", b"5", b"6", b"7", b"S", b"x", b"L", b"Z"])
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=15)
 @given(st.lists(st.tuples(ODD, KINDS, st.binary(max_size=600)), max_size=6))
 def test_odd_members_write_nothing_elsewhere(members: list[tuple[str, bytes, bytes]]) -> None:

@@ -40,7 +40,7 @@ from leaderboard.publication.results import scores_sha256
 from leaderboard.records import Receipt
 from tests.evaluator.submission.archives import folder_of
 from tests.kit.refusals import refused
-from tests.kit.tiers import all_slow_but_one
+from tests.kit.tiers import led_by
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 TEXTS = ["a red circle", "two blue squares", "no star"]
@@ -130,9 +130,10 @@ def test_each_output_is_tried_on_its_first_benchmark_and_every_run_has_a_box(
 SCORE = "class Scorer:\n  def score(self, i, p):"
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("source", "code", "line"),
-    all_slow_but_one(
+    led_by(
         [
             (f"import nothing_like\n{SCORE} ...", "import_failed", 1),
             (f"{SCORE} ...\n  def __init__(self): 1 / 0", "init_failed", 3),
@@ -242,6 +243,7 @@ class Slow:
         return measured(self, pictures, TEXTS, clock=lambda: self.now)
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_scorer_are_told_apart() -> None:
     dual = Slow(Capability.SCORE | Capability.ENCODE, per_image=0.03, per_text=0.02, per_pair=1e-3)
     small = dual.measured().small[0]

@@ -172,6 +172,7 @@ def test_prompts_are_compared_where_nothing_else_is_at_hand(
     assert set(found.not_at_hand) == set(registry) - told - {"demo_croc"}
 
 
+@pytest.mark.slow
 def test_every_benchmark_at_hand_is_held_out_but_those_that_are_named() -> None:
     registry = load_registry()
     found = {one.name: one for one in held_out_of(registry, None, ["demo_ts2"])}

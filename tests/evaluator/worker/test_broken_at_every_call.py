@@ -13,7 +13,6 @@ from benchmarks.errors import TransientError
 from evaluator.worker.tasks import WorkerRole
 from leaderboard.ledger.cleanup import tidy_all
 from leaderboard.states import State
-from tests.kit.tiers import all_slow_but_one
 from tests.kit.worker import ASKED, Killed, Rig, Switch, breaking
 
 PARTS = 4
@@ -65,8 +64,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Roles], t
     return run
 
 
-@pytest.mark.parametrize("roles", all_slow_but_one([(BOTH,), (APART,)]), ids=["both", "apart"])
-@pytest.mark.parametrize("part", all_slow_but_one(range(PARTS)))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("roles", [BOTH, APART], ids=["both", "apart"])
+@pytest.mark.parametrize("part", range(PARTS))
 def test_a_process_that_dies_at_any_call_loses_and_repeats_nothing(
     tmp_path: Path, undisturbed: Callable[..., tuple[int, Any]], part: int, roles: Roles
 ) -> None:
@@ -80,7 +80,8 @@ def test_a_process_that_dies_at_any_call_loses_and_repeats_nothing(
         assert rig.store.private.list("scored/") == (), n
 
 
-@pytest.mark.parametrize("part", all_slow_but_one(range(PARTS)))
+@pytest.mark.first_quick
+@pytest.mark.parametrize("part", range(PARTS))
 def test_a_store_that_fails_at_any_call_costs_no_attempt(
     tmp_path: Path, undisturbed: Callable[..., tuple[int, Any]], part: int
 ) -> None:

@@ -259,6 +259,7 @@ def ended_by_its_events(content: bytes) -> bytes:
     return content + over.model_dump_json().encode() + b"\n"
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("change", "private"),
     [

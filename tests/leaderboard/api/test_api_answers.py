@@ -218,6 +218,7 @@ def test_a_comparison_has_the_rows_of_its_page(api: Asking) -> None:
     assert len([row for row in rows if row["shown_as"] == "chosen"]) == 6  # Of four, each two.
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "query", ["", "w=rated:2,scaled:1&order=borda", "order=name", "order=rated"]
 )
@@ -388,6 +389,7 @@ def test_the_skills_are_those_of_the_list_on_the_page(api: Asking) -> None:
     assert api.refused(f"/v1/skills?{query}&w=nothing:1", 400) == "bad_query"
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("path", sorted(OPERATIONS.keys() - {"/benchmarks", "/queue", "/ledger"}))
 def test_boards_that_a_withdrawal_empties_are_told_as_those_that_never_had_an_entry(
     path: str, emptied: House

@@ -15,7 +15,6 @@ from leaderboard.views.boards import BoardQuery, resolve
 from leaderboard.web.benchmark_tab import board_html
 from leaderboard.web.pages.docs_page import benchmark_html
 from tests.kit.html import harmless, parse
-from tests.kit.tiers import all_slow_but_one
 from tests.leaderboard.api.asking import asking
 from tests.leaderboard.web.families_fixture import (
     FAMILIES,
@@ -30,7 +29,8 @@ BUNDLED = bundled()
 EVERY = pytest.mark.parametrize(
     "name",
     [*(f"of_{family}" for family in FAMILIES),
-     *all_slow_but_one(BUNDLED, lambda name: name == "genai_arena")],
+     "genai_arena",
+     *(pytest.param(name, marks=pytest.mark.slow) for name in BUNDLED if name != "genai_arena")],
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def _token(row: dict[str, object]) -> str:
     return "~".join(map(str, parts)).rstrip("~")
 
 
+@pytest.mark.first_quick
 @EVERY
 def test_the_catalogue_says_what_a_board_of_a_family_measures(name: str) -> None:
     own = shown(name)

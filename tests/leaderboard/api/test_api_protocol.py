@@ -68,6 +68,7 @@ def busy(answer: Any) -> bool:
 # Answers that still hold, and their forms
 
 
+@pytest.mark.slow
 def test_who_has_an_answer_is_told_that_it_still_holds_and_head_has_no_content(api: Asking) -> None:
     for address in addresses(api):
         for accepted in (PLAIN, PACKED):

@@ -65,6 +65,7 @@ def results(record: EvalRecord) -> dict[str, dict[str, Any]]:
     return {row["evaluation_result_id"]: row for row in record.content["evaluation_results"]}
 
 
+@pytest.mark.slow
 def test_records_and_samples_keep_the_published_schema(models: Exporter, metrics: Exporter) -> None:
     assert SCHEMA_VERSION == schema("eval")["version"] == schema("instance_level_eval")["version"]
     made = [record for ident in models.model_ids() for record in models.records(ident)]

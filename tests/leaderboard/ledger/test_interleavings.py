@@ -18,7 +18,7 @@ from leaderboard.ledger.versions import standing_over
 from leaderboard.states import FINISHED, State
 from tests.kit.governed import ADA, OLGA, House
 from tests.kit.store import Meddled
-from tests.kit.tiers import all_slow_but_one
+from tests.kit.tiers import led_by
 
 Names = Mapping[str, str]  # `old` and `new` to the ids of two versions of one thing
 
@@ -139,9 +139,10 @@ CASES: Mapping[Callable[[House], Names], str] = {
 """What can happen at each start; the rest is refused whoever comes first."""
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "start",
-    all_slow_but_one(CASES, lambda start: start is waiting),
+    led_by(CASES, lambda start: start is waiting),
     ids=lambda start: start.__name__,
 )
 def test_who_comes_second_is_judged_by_what_the_first_left(start: Callable[[House], Names]) -> None:

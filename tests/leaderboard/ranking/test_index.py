@@ -263,6 +263,7 @@ def test_an_index_does_not_depend_on_how_many_others_there_are() -> None:
         assert repr(one.index) == repr(among.index)
 
 
+@pytest.mark.slow
 @given(
     weighed(),
     st.sampled_from([(0.01, -7.0), (3.0, 0.5), (64.0, 0.0), (100.0, 20.0)]),
@@ -357,6 +358,7 @@ def test_a_clear_gap_separates_and_noise_does_not(seed: int) -> None:
     assert tiers_of(on_all(worth, 0.05, seed)) == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=10))
 @settings(max_examples=200, deadline=None)
 def test_the_p_value_is_never_below_the_share_of_all_patterns_of_signs(d: list[float]) -> None:

@@ -73,6 +73,7 @@ _GRID = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 0.75, np.inf])
 _ANY = st.floats(allow_nan=False)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("elements", [_GRID, _ANY], ids=["many ties", "few ties"])
 def test_ranks_in_draws_are_those_of_scipy(elements: st.SearchStrategy[float]) -> None:
     shapes = array_shapes(min_dims=2, max_dims=2, max_side=9)

@@ -376,6 +376,7 @@ def test_several_tellers_do_not_disturb_each_other(app: str, memory: MemoryLive)
         wait(partial(has_last, name))
 
 
+@pytest.mark.slow
 def test_what_waits_to_be_told_is_bounded_and_goes_in_messages_the_app_takes(
     memory: MemoryLive,
 ) -> None:

@@ -436,6 +436,7 @@ def assert_each_landed_once(parts: HubParts, names: list[str]) -> None:
         assert parts.public.read(f"results/{name}/a.scores.parquet") == name.encode()
 
 
+@pytest.mark.slow
 def test_bad_weather_loses_and_doubles_nothing(
     hub: HubServer, parts: HubParts, tmp_path: Path
 ) -> None:

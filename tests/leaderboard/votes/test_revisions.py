@@ -254,6 +254,7 @@ def test_alpha_is_of_images_that_several_compared_whatever_their_sides(tmp_path:
     assert alpha_of(votes) == pytest.approx(krippendorff_alpha(table, "nominal"))
 
 
+@pytest.mark.slow
 def test_repetitions_that_are_answered_otherwise_show_who_does_not_look(tmp_path: Path) -> None:
     booth = Booth(tmp_path, n_prompts=60)
     booth.open(Shares(gold=0.0, repeat=0.3))

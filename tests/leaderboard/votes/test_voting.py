@@ -54,6 +54,7 @@ def test_a_ballot_is_kept_while_it_is_not_answered_and_the_next_one_is_known(boo
     assert booth.current(BOB).ballot_id not in {one.ballot_id for one in first}
 
 
+@pytest.mark.slow
 def test_pairs_prompts_and_places_are_drawn_by_the_seed_and_their_chances_are_kept(
     tmp_path: Path,
 ) -> None:
@@ -423,6 +424,7 @@ def test_every_picture_has_the_same_size_and_format_and_says_nothing_else(booth:
             assert (image.format, image.size, len(image.getexif())) == ("WEBP", (SIDE, SIDE), 0)
 
 
+@pytest.mark.slow
 def test_gold_repetitions_and_failures_come_by_their_shares_and_carry_no_chance(
     tmp_path: Path,
 ) -> None:

@@ -311,6 +311,7 @@ def test_an_empty_board_says_so_and_how_to_submit(view: View) -> None:
 # The tab.
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     "name",
     ["benchmark", "tab", "skill", "measure", "search", "kind", "untrained", "within", "columns",

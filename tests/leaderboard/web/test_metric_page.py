@@ -252,6 +252,7 @@ VERIFIED = Verification(
 )  # fmt: skip
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("row", "digest", "commit", "said"),
     [("clipscore-ts2", "a", "b", "Verified against its authors' scores: 99.8 % of 2,840 pairs"),
@@ -328,6 +329,7 @@ def test_a_suspected_lookup_is_open_with_its_check_until_it_is_cleared_and_then_
     assert tags.count("differs") == 1 and tags.count("same") == len(TITLES) - 1
 
 
+@pytest.mark.slow
 def test_what_was_cleared_and_turns_on_no_grey_level_now_is_not_said_to() -> None:
     tags = controls(cleared="A floor.").texts(".as-tag")
     assert "passed every check" in tags and "cleared" not in tags

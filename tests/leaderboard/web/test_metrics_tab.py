@@ -183,6 +183,7 @@ def test_weights_come_from_an_address_or_from_the_fields_of_the_form_and_go_into
     assert data == [f"./v1/index{query}&format=csv"]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("address", "said"),
     [("w=nope:1", "nope"), (f"w={ZERO}", "weights are 0"), ("cols=nope,graphs", "nope"),
@@ -263,6 +264,7 @@ def test_without_an_index_metrics_on_the_same_boards_stand_together_best_mean_pl
             assert (one.relative or 0) <= (other.relative or 0)
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("sort", "column"),
     [("-errors", "Squared errors"), ("errors", "Squared errors"), ("-graphs", "Error graphs"),
@@ -458,6 +460,7 @@ def test_the_chart_has_every_ranked_metric_those_without_a_cost_in_a_band(papers
     assert empty.empty and not empty.points
 
 
+@pytest.mark.slow
 def test_a_chart_of_many_metrics_shows_the_first_and_the_front() -> None:
     ranking = MetricTable.of(synthetic.view(MOST_POINTS + 40).group(SIMULATED)).ranking("ratings")
     costs = {one.who: 1.0 / k for k, one in enumerate(ranking.places, 1)}
@@ -520,6 +523,7 @@ def test_trained_on_and_hostile_names_are_marked_and_harmless(indexed: Context) 
     assert marked == ["PickScore"]
 
 
+@pytest.mark.slow
 def test_a_page_holds_so_many_rows_and_leads_to_the_others() -> None:
     context = synthetic.site_of(synthetic.fill(memory_store(), PAGE_ROWS + 8))
     first, second = (shown(context, f"ratings=simulated&rows_page={n}") for n in (1, 2))

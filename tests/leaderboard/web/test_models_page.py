@@ -94,6 +94,7 @@ def described(path: str, params: dict[str, str], source: Source) -> PageMetadata
 # All views.
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_has_its_tab_its_controls_and_the_verdict_of_a_chosen_metric(
     context: Context, view: str
@@ -639,6 +640,7 @@ def keep_votes(store: Store, prompt_set: str, *updates: Mapping[str, object]) ->
     keep(store, {path: results.model_dump_json().encode()})
 
 
+@pytest.mark.slow
 def test_votes_stand_beside_the_ranks_by_metrics_once_a_revision_is_published() -> None:
     store = track.filled()
     assert "No votes" in html(track.context_of(store), set=track.SET, view="votes")

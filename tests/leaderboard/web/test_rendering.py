@@ -117,6 +117,7 @@ def test_lines_of_a_log_stay_apart() -> None:
     assert printed("{{ x }}", x="a\nb") == "a b"
 
 
+@pytest.mark.slow
 def test_no_template_turns_escaping_off_or_holds_a_script_or_an_event() -> None:
     found = sorted(TEMPLATES.rglob("*.html"))
     assert found

@@ -67,6 +67,7 @@ HERE = [*("demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko")]
 FROM_DATA = [pytest.param(name, marks=pytest.mark.paper) for name in ("tifa160", "genai_527")]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("name", [*HERE, *FROM_DATA])
 def test_every_variant_that_a_protocol_emits_is_named(
     name: str, request: pytest.FixtureRequest
@@ -174,6 +175,7 @@ def test_flags_stand_in_the_details_they_are_about_and_are_explained_where_met(v
     )
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("flag", "update", "is_flagged"),
     [

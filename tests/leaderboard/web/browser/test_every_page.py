@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import BROWSER_PATIENCE_MS
 from tests.kit.accessibility import broken_rules
-from tests.kit.tiers import all_slow_but_one
 from tests.leaderboard.web.browser.views import HEIGHT, Inspector, shift_of
 from tests.leaderboard.web.conftest import Opener, Sites
 from tests.leaderboard.web.sites import PAGES
@@ -49,9 +48,8 @@ def problems_in_any_view(page: Page) -> list[str]:
     return problems
 
 
-@pytest.mark.parametrize(
-    "site", all_slow_but_one(["moved", "boards", "skills", "models", "families"])
-)
+@pytest.mark.first_quick
+@pytest.mark.parametrize("site", ["moved", "boards", "skills", "models", "families"])
 def test_every_page_fits_is_quiet_requests_nothing_elsewhere_and_breaks_no_rule(
     sites: Sites, browser: Browser, site: str
 ) -> None:
@@ -165,14 +163,15 @@ def test_a_chosen_theme_is_kept_and_there_before_the_first_paint(
     assert frames and set(frames) == {chosen == "dark"}
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("site", "path", "lowest"),
-    all_slow_but_one([
+    [
         ("boards", "", 120), ("boards", "?tab=benchmark:ratings", 120), ("boards", "models", 120),
         ("boards", "submit", 120), ("boards", "compare?benchmark=ratings", HEIGHT),
         ("skills", "", HEIGHT), ("models", "models", HEIGHT),
         ("models", "model?id=drawn-00000", HEIGHT),
-    ]),
+    ],
 )  # fmt: skip
 def test_nothing_moves_once_it_is_painted_and_content_begins_high(
     sites: Sites, open_page: Opener, site: str, path: str, lowest: int
