@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from evaluator.isolation.bubblewrap import Bubblewrap
 from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.python_starts import PythonStarts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,14 +36,15 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 typer.main.get_params_from_function = cache(typer.main.get_params_from_function)  # type: ignore[attr-defined]
 
 
-def pytest_configure() -> None:
-    """Make a run independent of chance and of how it was started.
+def pytest_configure(config: pytest.Config) -> None:
+    """Make a run independent of chance and of how it was started, and hold its budgets.
 
     Properties get the same examples in each run, so that lines reached are the same, untimed. A shell
     starts background commands with SIGINT ignored, which the processes of tests would inherit.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.pluginmanager.register(PythonStarts())
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.load_profile("repeatable")
 
