@@ -217,7 +217,7 @@ def test_on_a_machine_without_bubblewrap_code_is_begun_checked_and_submitted(
     module, receipt = tmp_path / "mine", tmp_path / "receipt.json"
 
     def output(*words: object) -> str:
-        done = evaluator(*words, PATH=tmp_path / "nothing")
+        done = evaluator(*words, PATH=tmp_path / "nothing", COLUMNS=240)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
