@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -170,15 +171,21 @@ def load_rows(folder: Path = ROWS) -> Mapping[str, ScorerRow]:
     """All rows by name, those of a file together, in the files' order."""
     rows: dict[str, ScorerRow] = {}
     for path in sorted(folder.glob("*.toml")):
-        for values in _tables(path):
-            try:
-                row = ScorerRow.model_validate(values)
-            except ValidationError as error:
-                raise PlatformError("bad_scorer_row", f"{path.name}: {_first(error)}.") from error
+        for row in _file_rows(path, path.stat().st_mtime_ns):
             if row.name in rows:
                 raise PlatformError("bad_scorer_row", f"{path.name}: {row.name} is there twice.")
             rows[row.name] = row
     return rows
+
+
+@lru_cache(maxsize=64)
+def _file_rows(path: Path, changed_ns: int) -> tuple[ScorerRow, ...]:
+    """Rows of a file as it is since a time; reading all files takes .2 s, and each row is examined."""
+    del changed_ns
+    try:
+        return tuple(ScorerRow.model_validate(values) for values in _tables(path))
+    except ValidationError as error:
+        raise PlatformError("bad_scorer_row", f"{path.name}: {_first(error)}.") from error
 
 
 def _tables(path: Path) -> list[dict[str, Any]]:
