@@ -28,7 +28,7 @@ if [ -z "$$failed" ]; then echo "make $@: all parts passed: $(1)."; else \
 fi
 endef
 
-test: $(VENV)/.installed-dev ## lint, types, known defects of packages, and the tests of six minutes
+test: $(VENV)/.installed-dev ## lint, types, known defects of packages, and the quick tests
 	$(call every,$(TEST))
 
 test-all: $(VENV)/.installed-dev ## the same and all other tests: untrusted code, crashes, documents, browsers, published figures
