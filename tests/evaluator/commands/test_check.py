@@ -34,8 +34,8 @@ from leaderboard.records import RunResult, Status
 from leaderboard.states import State
 from leaderboard.store.interface import Store
 from tests.evaluator.commands.submitting import code_of, record, typed
-from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import made_of_demo, picture
+from tests.kit.hub.server import HubServer
 from tests.kit.pictures import encoded
 from tests.kit.store import memory_store
 from tests.kit.worker import ADA, desk_of, module_folder
@@ -217,15 +217,14 @@ def test_a_benchmark_that_cannot_be_asked_is_named(name: str, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_repository_of_the_hub_is_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = scoring("return [float(len(p)) for p in prompts]").encode()
-    with hub_of_models(monkeypatch) as hub:
-        hub.add("ada/metric", {"assay.toml": b'name = "mine"', "scorer.py": source})
-        parse = partial(HubSource.parse, endpoint=hub.endpoint)
-        monkeypatch.setattr(sources, "HubSource", SimpleNamespace(parse=parse))
-        monkeypatch.chdir(tmp_path)
-        seen = told("hub:ada/metric", *OURS)
+    hub.add("ada/metric", {"assay.toml": b'name = "mine"', "scorer.py": source}, kind="models")
+    parse = partial(HubSource.parse, endpoint=hub.endpoint)
+    monkeypatch.setattr(sources, "HubSource", SimpleNamespace(parse=parse))
+    monkeypatch.chdir(tmp_path)
+    seen = told("hub:ada/metric", *OURS)
     assert (seen["name"], seen["files"], seen["error"]) == ("mine", 2, None)
     assert (tmp_path / "mine.receipt.json").exists()
 

@@ -68,9 +68,7 @@ def test_nothing_to_export_is_told(
 def test_results_are_proposed_to_the_repository_of_the_model(
     run: Run, store: Path, hub: HubServer, tmp_path: Path
 ) -> None:
-    repository = hub.add("someone/model", {"README.md": b"A model."})
-    repository.kind = "models"
-    hub.repositories["models/someone/model"] = hub.repositories.pop("someone/model")
+    repository = hub.add("someone/model", {"README.md": b"A model."}, kind="models")
     words = ("export", "eval-results", IDS[0], "--out", tmp_path / "out", *DATASET)
     written = run(*words, "--benchmark-file")
     assert written.code == 0, written.err
@@ -85,8 +83,7 @@ def test_results_are_proposed_to_the_repository_of_the_model(
     assert sent.code == 0 and "/someone/model/discussions/1" in sent.told
     assert repository.files(repository.branches["refs/pr/1"])[FILE].content == content
     assert FILE not in repository.files(repository.branches["main"])
-    hub.add("someone/model", {FILE: b"of before"}).kind = "models"
-    hub.repositories["models/someone/model"] = hub.repositories.pop("someone/model")
+    hub.add("someone/model", {FILE: b"of before"}, kind="models")
     assert "already" in run(*words, "--pull-request", "--dry-run").told
 
 

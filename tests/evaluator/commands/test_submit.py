@@ -26,8 +26,8 @@ from leaderboard.states import State
 from leaderboard.store.folder import folder_store
 from leaderboard.store.interface import Store, transact
 from tests.evaluator.commands.submitting import SCORES, Run, id_of, sent, submit_words
-from tests.evaluator.scorers.model_repositories import hub_of_models
 from tests.evaluator.submission.generations.made_images import made_of_demo
+from tests.kit.hub.server import HubServer
 
 
 def state(run: Run, own_id: str) -> str:
@@ -151,13 +151,14 @@ def test_private_parquet_takes_its_manifest_from_the_options(run: Run, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_dataset_of_the_hub_is_fetched(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    with hub_of_models(monkeypatch) as hub:
-        parse = partial(HubSource.parse, endpoint=hub.endpoint)
-        monkeypatch.setattr(sources, "HubSource", SimpleNamespace(parse=parse))
-        sha = hub.add("ada/images", dict(made_of_demo().all_files())).branches["main"]
-        done = run("submit", "hub:datasets/ada/images@main", *KIND)
-        checked = run("check", "hub:datasets/ada/images@main", "--json")
+def test_a_dataset_of_the_hub_is_fetched(
+    run: Run, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse = partial(HubSource.parse, endpoint=hub.endpoint)
+    monkeypatch.setattr(sources, "HubSource", SimpleNamespace(parse=parse))
+    sha = hub.add("ada/images", dict(made_of_demo().all_files())).branches["main"]
+    done = run("submit", "hub:datasets/ada/images@main", *KIND)
+    checked = run("check", "hub:datasets/ada/images@main", "--json")
     assert done.json["submission"]["source"] == f"hub:datasets/ada/images@{sha}"
     assert (checked.code, checked.json["counts"]) == (0, {})
 

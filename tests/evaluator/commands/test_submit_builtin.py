@@ -67,7 +67,7 @@ def test_all_that_is_wrong_is_told_at_once_and_nothing_is_queued(
     run: Run, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_clip(hub, tmp_path)
-    hub.add(BLIP2, {"model.safetensors": b"w" * 2000}, gated=True)
+    hub.add(BLIP2, {"model.safetensors": b"w" * 2000}, kind="models", gated=True)
     monkeypatch.setattr("evaluator.scorers.fitting.this_machine", lambda: SMALL)
     names = (DUAL, "clipscore-hesel", VLM, PICKLED, ASKING, OWN, LARGE)
     done = run("submit", *(f"builtin:{name}" for name in names), "--no-wait")
@@ -124,7 +124,7 @@ def test_each_fault_names_the_metric_and_what_to_do(
 def test_weights_that_may_not_be_read_are_told_before_they_are_fetched(
     rig: Rig, hub: HubServer, *, weights: str, gated: bool, code: str, named: str
 ) -> None:
-    hub.add(CLIP, {"config.json": b"{}", weights: b"p" * 2000}, gated=gated)
+    hub.add(CLIP, {"config.json": b"{}", weights: b"p" * 2000}, kind="models", gated=gated)
     (problem,) = rig.desk.examine_builtin(form(), ROOT).problems
     assert problem.code == code and CLIP in problem.message
     assert named in f"{problem.message} {problem.hint}"
@@ -150,7 +150,7 @@ def test_without_a_network_weights_must_be_in_the_cache(
 def test_memory_is_that_of_this_machine_or_of_a_named_gpu(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.add(ROWS[LARGE].checkpoints["model"].id, {"model.safetensors": b"w"})
+    hub.add(ROWS[LARGE].checkpoints["model"].id, {"model.safetensors": b"w"}, kind="models")
     monkeypatch.setattr("evaluator.scorers.fitting.this_machine", lambda: SMALL)
 
     def codes(gpu: str) -> list[str]:
@@ -304,7 +304,7 @@ def test_libraries_are_needed_where_it_is_to_run(
 def test_a_question_file_goes_with_the_metric_that_asks_and_is_read_where_it_runs(
     rig: Rig, hub: HubServer, tmp_path: Path
 ) -> None:
-    hub.add(ROWS[ASKING].checkpoints["model"].id, {"model.safetensors": b"w"})
+    hub.add(ROWS[ASKING].checkpoints["model"].id, {"model.safetensors": b"w"}, kind="models")
     file, bad = tmp_path / "q.jsonl", tmp_path / "bad.jsonl"
     write_records(file, [yes_no("a grey pixel", "1", "Grey?")])
     bad.write_text("{}\n")

@@ -30,18 +30,18 @@ def taken(
     return found, content
 
 
-@pytest.mark.parametrize("kind", ["", "datasets/"])
+@pytest.mark.parametrize(("kind", "prefix"), [("models", ""), ("datasets", "datasets/")])
 def test_a_repository_is_fetched_whole_and_without_what_git_needs(
-    hub: HubServer, kind: str
+    hub: HubServer, kind: str, prefix: str
 ) -> None:
-    sha = hub.add(REPO, FILES).branches["main"]
-    found, files = taken(hub, f"hub:{kind}{REPO}")
+    sha = hub.add(REPO, FILES, kind=kind).branches["main"]
+    found, files = taken(hub, f"hub:{prefix}{REPO}")
     assert files == {name: data for name, data in FILES.items() if name != ".gitattributes"}
-    assert found.source == f"hub:{kind}{REPO}@{sha}"
+    assert found.source == f"hub:{prefix}{REPO}@{sha}"
 
 
 def test_a_branch_is_recorded_as_the_commit_it_stood_at(hub: HubServer) -> None:
-    repository = hub.add(REPO, FILES)
+    repository = hub.add(REPO, FILES, kind="models")
     first = repository.branches["main"]
     repository.commit({"assay.toml": b'name = "other"'})
     assert taken(hub, f"hub:{REPO}@{first}")[0].source.endswith(first)
@@ -59,7 +59,7 @@ def test_a_branch_is_recorded_as_the_commit_it_stood_at(hub: HubServer) -> None:
 def test_what_is_too_much_or_leads_out_is_refused_before_it_is_fetched(
     hub: HubServer, files: dict[str, bytes], limits: dict[str, Any], code: str
 ) -> None:
-    hub.add(REPO, files)
+    hub.add(REPO, files, kind="models")
     with refusal(code):
         taken(hub, **limits)
     assert not [path for path in hub.served if "/resolve/" in path.target]
@@ -68,7 +68,7 @@ def test_what_is_too_much_or_leads_out_is_refused_before_it_is_fetched(
 def test_a_private_repository_is_fetched_with_ones_own_token_only(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.add(REPO, FILES).private = True
+    hub.add(REPO, FILES, kind="models").private = True
     monkeypatch.setenv("HF_TOKEN", hub.token)
     with refusal("repository_missing"):
         taken(hub)

@@ -36,7 +36,7 @@ FILES = {
 
 def added(hub: HubServer, files: dict[str, bytes] = FILES) -> str:
     """The name of a model at its commit."""
-    return f"{REPO}@{hub.add(REPO, files).branches['main']}"
+    return f"{REPO}@{hub.add(REPO, files, kind='models').branches['main']}"
 
 
 def cache_of(hub: HubServer, folder: Path, **more: int) -> ModelCache:
@@ -80,7 +80,7 @@ def test_what_is_not_open_to_everyone_is_not_fetched_with_our_token(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     named = added(hub)
-    setattr(hub.repositories[REPO], kind, True)
+    setattr(hub.find("models", REPO), kind, True)
     monkeypatch.setenv("HF_TOKEN", hub.token)
     with refusal("model_missing"):
         cache_of(hub, tmp_path).bring([named])

@@ -50,7 +50,7 @@ def names(source: Source) -> set[str]:
 def test_safetensors_and_settings_are_fetched_once_and_nothing_else(
     hub: HubServer, cache: ModelHub
 ) -> None:
-    commit = hub.add(REPO, FILES).branches["main"]
+    commit = hub.add(REPO, FILES, kind="models").branches["main"]
     assert cached(row_of(), hub=cache) is None
     assert not cache.pins.exists()  # asking whether it is here neither fetches nor pins
     source = fetched(cache)
@@ -67,13 +67,13 @@ def test_safetensors_and_settings_are_fetched_once_and_nothing_else(
 def test_code_is_fetched_if_trusted_and_pickles_if_there_is_nothing_else(
     hub: HubServer, cache: ModelHub
 ) -> None:
-    hub.add(REPO, FILES)
+    hub.add(REPO, FILES, kind="models")
     assert "pytorch_model.bin" not in names(fetched(cache, PICKLES))
     assert "modeling_own.py" in names(fetched(cache, Runtime(trust_remote_code=True)))
 
 
 def test_later_runs_keep_to_the_first_ones_commit(hub: HubServer, cache: ModelHub) -> None:
-    repository = hub.add(REPO, FILES)
+    repository = hub.add(REPO, FILES, kind="models")
     first = fetched(cache)
     newer = repository.commit(NEWER)
     assert fetched(cache) == first
@@ -89,7 +89,7 @@ def test_later_runs_keep_to_the_first_ones_commit(hub: HubServer, cache: ModelHu
 
 
 def test_a_rows_commit_is_taken_and_remembered(hub: HubServer, cache: ModelHub) -> None:
-    repository = hub.add(REPO, FILES)
+    repository = hub.add(REPO, FILES, kind="models")
     old = repository.branches["main"]
     repository.commit(NEWER)
     assert fetched(cache, revision=old).revision == fetched(cache).revision == old
@@ -98,7 +98,7 @@ def test_a_rows_commit_is_taken_and_remembered(hub: HubServer, cache: ModelHub) 
 def test_weights_in_pickles_only_are_refused_unless_allowed_or_unneeded(
     hub: HubServer, cache: ModelHub
 ) -> None:
-    hub.add(REPO, PICKLED)
+    hub.add(REPO, PICKLED, kind="models")
     with refusal("checkpoint_unsafe", "pytorch_model.bin") as refused:
         fetched(cache)
     assert "--allow-pickle" in refused.value.hint
@@ -109,7 +109,7 @@ def test_weights_in_pickles_only_are_refused_unless_allowed_or_unneeded(
 
 
 def test_a_single_file_is_fetched_alone(hub: HubServer, cache: ModelHub) -> None:
-    hub.add(REPO, {**FILES, "deep/own.safetensors": b"d" * 1500, "own.pt": b"x"})
+    hub.add(REPO, {**FILES, "deep/own.safetensors": b"d" * 1500, "own.pt": b"x"}, kind="models")
     source = fetched(cache, file="deep/own.safetensors")
     assert source.place.read_bytes() == b"d" * 1500
     assert not (source.place.parent.parent / "config.json").exists()
@@ -121,13 +121,13 @@ def test_a_single_file_is_fetched_alone(hub: HubServer, cache: ModelHub) -> None
 
 
 def test_of_two_layouts_the_rows_is_fetched(hub: HubServer, cache: ModelHub) -> None:
-    hub.add(REPO, {**FILES, "open_clip_model.safetensors": b"c" * 2000})
+    hub.add(REPO, {**FILES, "open_clip_model.safetensors": b"c" * 2000}, kind="models")
     found = names(fetched(cache, pattern="open_clip*.safetensors"))
     assert found == {"config.json", "merges.txt", "open_clip_model.safetensors"}
 
 
 def test_what_the_hub_does_not_have_is_said(hub: HubServer, cache: ModelHub) -> None:
-    hub.add(REPO, FILES)
+    hub.add(REPO, FILES, kind="models")
     with refusal("checkpoint_missing", "--checkpoint"):
         fetched(cache, Runtime(offline=True))
     assert hub.served == []
@@ -142,7 +142,7 @@ def test_what_the_hub_does_not_have_is_said(hub: HubServer, cache: ModelHub) -> 
 
 
 def test_a_gated_repository_says_what_to_accept(hub: HubServer, tmp_path: Path) -> None:
-    hub.add(REPO, FILES, gated=True)
+    hub.add(REPO, FILES, kind="models", gated=True)
     with refusal("checkpoint_missing", "terms") as refused:
         fetched(store(hub, tmp_path))
     assert "HF_TOKEN" in refused.value.hint
@@ -150,7 +150,7 @@ def test_a_gated_repository_says_what_to_accept(hub: HubServer, tmp_path: Path) 
 
 
 def test_a_hub_out_of_reach_is_no_fault_of_the_operator(hub: HubServer, tmp_path: Path) -> None:
-    hub.add(REPO, FILES)
+    hub.add(REPO, FILES, kind="models")
     with refusal("hub_unreachable", kind=TransientError):
         fetched(ModelHub(tmp_path / "c", tmp_path / "p.json", "http://127.0.0.1:9"))
     hub.spoil("/api/", times=50, status=503)
@@ -162,7 +162,7 @@ def test_a_hub_out_of_reach_is_no_fault_of_the_operator(hub: HubServer, tmp_path
 def test_a_malformed_record_of_commits_is_refused(
     hub: HubServer, cache: ModelHub, content: str
 ) -> None:
-    hub.add(REPO, FILES)
+    hub.add(REPO, FILES, kind="models")
     cache.pins.write_text(content)
     with refusal("checkpoint_pins_malformed"):
         fetched(cache)

@@ -14,9 +14,9 @@ import pytest
 from evaluator.scorers.checkpoints import ModelHub
 from evaluator.scorers.registry import ScorerRow, load_rows
 from leaderboard.submission_service import BuiltinForm
-from tests.evaluator.scorers.model_repositories import hub_of_models, store
+from tests.evaluator.scorers.model_repositories import store
 from tests.evaluator.scorers.tiny_models import blip2_t5, save_clip, saved
-from tests.kit.hub.server import HubServer
+from tests.kit.hub.server import HubServer, running_hub
 
 DUAL, VLM = "clipscore-hessel", "vqascore-instructblip-xl"
 ROWS = load_rows()
@@ -30,7 +30,7 @@ def form(name: str = DUAL, **more: Any) -> BuiltinForm:
 @contextmanager
 def models_hub(patch: pytest.MonkeyPatch, folder: Path) -> Iterator[HubServer]:
     """A Hub without models that this process takes for the only one, with an empty cache."""
-    with hub_of_models(patch) as state:
+    with running_hub() as state:
         use(patch, store(state, folder))
         yield state
 
@@ -48,13 +48,15 @@ def for_other_processes(patch: pytest.MonkeyPatch, hub: HubServer, home: Path) -
 
 def add_clip(state: HubServer, folder: Path, **more: Any) -> str:
     """The checkpoint of the dual encoder; its commit."""
-    return state.add(CLIP, _files(save_clip(folder / "clip")), **more).branches["main"]
+    return state.add(CLIP, _files(save_clip(folder / "clip")), kind="models", **more).branches[
+        "main"
+    ]
 
 
 def add_vlm(state: HubServer, folder: Path) -> str:
     """The checkpoint of the VLM; its commit."""
     place = saved(folder / "blip2", *blip2_t5(instruct=True))
-    return state.add(BLIP2, _files(place)).branches["main"]
+    return state.add(BLIP2, _files(place), kind="models").branches["main"]
 
 
 def _files(place: Path) -> dict[str, bytes]:

@@ -352,11 +352,11 @@ def hub_desk(rig: Rig, hub: HubServer) -> SubmissionService:
 def test_a_repository_is_queued_and_its_commit_recorded(
     rig: Rig, hub: HubServer, hub_desk: SubmissionService, named: str
 ) -> None:
-    sha = hub.add(REPO, MODULE).branches["main"]
+    data = named.startswith("datasets/")
+    sha = hub.add(REPO, MODULE, kind="datasets" if data else "models").branches["main"]
     accepted = hub_desk.submit_repository(named, account=ADA, submitter="A group")
     own = rig.ledger.whole(accepted.status.submission.submission_id)
-    kind = "datasets/" if named.startswith("datasets/") else ""
-    source = f"hub:{kind}{REPO}@{sha}"
+    source = f"hub:{'datasets/' if data else ''}{REPO}@{sha}"
     assert (own.source, own.account, own.submitter) == (source, ADA.key, "A group")
     assert list((rig.folder / "unpacked").iterdir()) == []
     assert again(rig).recognised, "the same content as in an archive"
@@ -365,19 +365,21 @@ def test_a_repository_is_queued_and_its_commit_recorded(
 def test_a_check_lists_what_is_wrong_with_a_repository_and_keeps_nothing(
     rig: Rig, hub: HubServer, hub_desk: SubmissionService
 ) -> None:
-    hub.add(REPO, {"assay.toml": b'name = "grey"\nnonsense = 1\n', "model.pkl": b"x"})
+    hub.add(
+        REPO, {"assay.toml": b'name = "grey"\nnonsense = 1\n', "model.pkl": b"x"}, kind="models"
+    )
     before = rig.store.private.head()
     problems = hub_desk.examine_repository(REPO).problems
     assert {problem.file for problem in problems} >= {"assay.toml", "model.pkl"}
     assert rig.store.private.head() == before
-    hub.add("ada/good", MODULE)
+    hub.add("ada/good", MODULE, kind="models")
     assert hub_desk.examine_repository("ada/good").problems == ()
 
 
 def test_what_is_private_to_the_operators_token_is_not_fetched(
     hub: HubServer, hub_desk: SubmissionService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.add(REPO, MODULE).private = True
+    hub.add(REPO, MODULE, kind="models").private = True
     monkeypatch.setenv("HF_TOKEN", hub.token)
     with refused("repository_missing"):
         hub_desk.examine_repository(REPO)
@@ -389,7 +391,7 @@ def test_what_is_private_to_the_operators_token_is_not_fetched(
 def test_what_will_not_be_taken_is_not_fetched(
     rig: Rig, hub: HubServer, hub_desk: SubmissionService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.add(REPO, MODULE)
+    hub.add(REPO, MODULE, kind="models")
     rig.acts.ban(ADA.key, ROOT, "Spam.")
     with refused("banned"):
         hub_desk.submit_repository(REPO, account=ADA)

@@ -129,7 +129,7 @@ def test_weights_that_are_gone_at_the_worker_are_the_platforms_failure_and_charg
     builtins.add_clip(hub, tmp_path)
     name = sent(rig)
     builtins.use(monkeypatch, builtins.emptied(ModelHub.of_environment()))
-    del hub.repositories[builtins.CLIP]
+    del hub.repositories[hub.key("models", builtins.CLIP)]
     rig.worker().run_all()
     assert rig.ended(name) == (State.FAILED, "checkpoint_missing", "platform")
     assert builtins.CLIP in rig.status(name).reason

@@ -196,10 +196,17 @@ class HubServer:
         self.accounts = {self.token: Account("keeper", everywhere=True)}
         self.jobs = Jobs(self.clock)
 
-    def add(self, name: str, files: Mapping[str, bytes], *, gated: bool = False) -> Repository:
-        """A repository with one commit."""
-        repository = Repository(name, gated=gated, large=self.large)
-        self.repositories[name] = repository
+    def add(
+        self,
+        name: str,
+        files: Mapping[str, bytes],
+        *,
+        kind: str = "datasets",
+        gated: bool = False,
+    ) -> Repository:
+        """A repository of data, or of another kind, with one commit."""
+        repository = Repository(name, kind, gated=gated, large=self.large)
+        self.repositories[self.key(kind, name)] = repository
         repository.commit(files)
         return repository
 
