@@ -91,6 +91,7 @@ WAYS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "killed": (["die"], {}),
     "a mask": (["exit", "0"], {"umask": 0o027}),
     "more variables": (["exit", "0"], {"more": {"ÜBER": "\udcff", "EMPTY": ""}}),
+    "a debugger": (["exit", "0"], {"more": {"PYTHONBREAKPOINT": "0"}}),
     "without bytecode": (["exit", "0"], {"more": {"PYTHONDONTWRITEBYTECODE": "1"}}),
 }  # fmt: skip
 

@@ -44,6 +44,8 @@ READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "OMP_", "OPENBLAS_", "GOT
 """Beginnings of variables that the interpreter, compiled libraries and those of WALKERS read."""
 FOLLOWED = "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"
 """Those of them that a child takes up."""
+READ_LATE = ("PYTHONBREAKPOINT",)
+"""Those that are read whenever they are used; Ray sets this one in a process that it starts from."""
 WALKERS = {"fsspec", "tqdm"}
 """Packages that look through all variables for those whose beginning is theirs, which are above."""
 BETWEEN = {"os", "posixpath", "_collections_abc", "collections.abc", __name__}
@@ -148,7 +150,7 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if name.startswith(READ_AT_START) and name not in FOLLOWED
+        if name.startswith(READ_AT_START) and name not in {*FOLLOWED, *READ_LATE}
     }
 
 
