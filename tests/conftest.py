@@ -18,6 +18,7 @@ from hypothesis import settings
 from evaluator.isolation.bubblewrap import Bubblewrap
 from tests.kit.hub.server import HubServer, running_hub
 from tests.kit.python_starts import PythonStarts
+from tests.kit.tiers import nightly
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -51,10 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is marked `first_quick`, all but the first are slow."""
+    """What is slow: of a test that is `first_quick` all cases but the first; in a nightly run `nightly`."""
     quick: set[str] = set()
     for item in items:
-        if item.get_closest_marker("first_quick"):
+        if item.get_closest_marker("nightly"):
+            if nightly():
+                item.add_marker("slow")
+        elif item.get_closest_marker("first_quick"):
             name = item.nodeid.partition("[")[0]
             if name in quick:
                 item.add_marker("slow")

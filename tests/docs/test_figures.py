@@ -30,7 +30,7 @@ def test_every_figure_is_committed_and_no_other() -> None:
     assert {path.stem for path in COMMITTED.glob("*.svg")} == set(FIGURES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_committed_figures_are_those_that_the_command_makes(made: Path) -> None:
     for name in FIGURES:
         old, new = ((folder / f"{name}.svg").read_text() for folder in (COMMITTED, made))
@@ -41,7 +41,7 @@ def test_committed_figures_are_those_that_the_command_makes(made: Path) -> None:
         assert close or name == TRAINED_ANEW, again
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_figures_say_what_they_show_and_stay_inside_their_frame(made: Path) -> None:
     space = "{http://www.w3.org/2000/svg}"
     for path in made.glob("*.svg"):

@@ -146,7 +146,7 @@ def test_boards_and_stops_are_counted() -> None:
     assert set(late.tolist()) <= {0, 1}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("rule", "before", "coverage"),
     [
@@ -166,7 +166,7 @@ def test_models_are_ordered_as_well_as_was_found_before(
     assert covered.mean() == pytest.approx(coverage, abs=3.5 * math.sqrt(1.5) * error(covered))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rule_for_close_pairs_needs_fewer_votes() -> None:
     uniform, close = (
         np.array([ordering(rule, rng, every=10).tau for rng in generators(80, seed=2)])
@@ -180,7 +180,7 @@ def test_the_rule_for_close_pairs_needs_fewer_votes() -> None:
     assert 0.15 < (1 - np.array(LOOKS[:2]) / needed).mean() < 0.45
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rates_have_their_exact_errors_and_their_intervals_hold() -> None:
     population = Population.of(0.8, np.random.default_rng(0))
     truth, exact = population.rates.mean(), exact_errors(population)
@@ -198,7 +198,7 @@ def test_rates_have_their_exact_errors_and_their_intervals_hold() -> None:
             assert rmse == pytest.approx(exact[name], abs=4 * error(off**2) / (2 * rmse))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("tastes", TASTES)
 def test_intervals_of_boards_hold_where_prompts_and_raters_have_tastes(tastes: Tastes) -> None:
     covered = np.array([board_coverage(tastes, rng) for rng in generators(150)])
@@ -209,14 +209,14 @@ def test_intervals_of_boards_hold_where_prompts_and_raters_have_tastes(tastes: T
     assert (posterior_alone.mean() < 0.91) == (tastes.of_prompts > 0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_looks_of_a_fixed_number_find_what_is_not_there_and_those_of_every_look_do_not() -> None:
     once, always = np.transpose([false_stops(rng) for rng in generators(150)])
     assert once.mean() > 0.15
     assert always.mean() < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_looks_at_a_model_that_joins_late_do_not_find_what_is_not_there() -> None:
     found = [false_stops(rng, each=30, joined=600) for rng in generators(120)]
     once, always = np.transpose(found)
@@ -224,7 +224,7 @@ def test_looks_at_a_model_that_joins_late_do_not_find_what_is_not_there() -> Non
     assert always.mean() < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_study_prints_its_tables() -> None:
     made = list(tables(1, 0))
     assert [table.row_count for table in made] == [3, 8, 8, len(TASTES), 2]

@@ -214,7 +214,7 @@ def test_the_sequence_says_better_worse_or_tied_and_a_refuted_hit_decides_nothin
     assert (made.asked or 0) < len(ORDER)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fifty_null_looks_confirm_anything_in_five_percent_at_most(tmp_path: Path) -> None:
     whole, confirmed, runs = drawn(80), 0, 15
     for run in range(runs):

@@ -94,7 +94,7 @@ def test_a_prompt_counts_by_the_mean_of_its_images_and_what_has_no_score_is_left
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_over_many_null_comparisons_few_claim_anything() -> None:
     """Two metrics, four rows each: a difference is claimed in 5 % at most; two standard errors."""
     claimed, of = 0, drawn(40)

@@ -104,7 +104,7 @@ def test_what_the_held_out_half_cannot_test_is_no_hit(tmp_path: Path) -> None:
     assert (found.hits, found.confirmation) == ((), None)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fifty_null_looks_confirm_anything_in_five_percent_at_most(tmp_path: Path) -> None:
     """Four rows a look; construction.md E has .011 to .015 for one row."""
     whole, confirmed, seen = drawn(60), 0, 0

@@ -299,7 +299,7 @@ def test_what_cannot_be_run_is_said_at_once(
     assert not list(tmp_path.glob("s.*"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_ray_for_a_run_gives_the_same_scores(
     first: Path, scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

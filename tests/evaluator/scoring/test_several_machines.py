@@ -130,7 +130,7 @@ def _of_session(leader: int) -> Iterator[int]:
                 yield int(place.name)
 
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
+pytestmark = pytest.mark.timeout(900)
 HEAD = "ray start --head --port=6379 --include-dashboard=false --disable-usage-stats"
 FURTHER = "ray start --address=HEAD:6379 --disable-usage-stats"
 SCORE = (
@@ -163,6 +163,7 @@ def scored(command: str, folder: Path, checkpoint: Path) -> dict[str, object]:
     return record
 
 
+@pytest.mark.nightly
 def test_the_command_of_the_document_gives_the_scores_of_one_machine(
     two: Machines, tmp_path: Path
 ) -> None:
@@ -178,6 +179,7 @@ def test_the_command_of_the_document_gives_the_scores_of_one_machine(
     assert "ray" in json.dumps(on_ray["environment"])
 
 
+@pytest.mark.slow
 @pytest.mark.isolation
 def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Path) -> None:
     store, module = folder_store(tmp_path / "store"), module_folder(tmp_path / "mine", LENGTHS)
@@ -191,6 +193,7 @@ def test_a_worker_on_the_cluster_scores_a_submission(two: Machines, tmp_path: Pa
     assert status.state is State.PUBLISHED, (status.reason, done.stderr)
 
 
+@pytest.mark.nightly
 def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_path: Path) -> None:
     from tests.evaluator.scoring.test_ray import run as score
 
@@ -211,6 +214,7 @@ def test_a_machine_that_is_lost_in_the_middle_costs_no_score(two: Machines, tmp_
     assert before < len(list((asked / "asked").iterdir())), "it was lost in the middle"
 
 
+@pytest.mark.slow
 def test_who_lacks_the_token_gets_nowhere(two: Machines) -> None:
     code = f"import ray; ray.init({two.address!r}, logging_level='CRITICAL'); print('got in')"
     wrong = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
