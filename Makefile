@@ -48,7 +48,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/yamllint --strict .github compose.yaml deploy/compose.hub.yaml
 
 types: $(VENV)/.installed-dev
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 # Tests of the statistics and protocols write down which lines they reach; `covered` judges it.
 MEASURED := tests/benchmarks tests/leaderboard/ranking

@@ -24,9 +24,10 @@ def test_two(): subprocess.run([sys.executable, "-c", "pass"], check=True)
 """
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize(
     ("budgets", "code"),
-    [({"quick": 1, "slow": 1}, 0), ({"quick": 0, "slow": 1}, 1), ({"quick": 1, "slow": 0}, 1)],
+    [({"quick": 0, "slow": 1}, 1), ({"quick": 1, "slow": 0}, 1), ({"quick": 1, "slow": 1}, 0)],
 )
 def test_a_run_fails_whose_cases_start_more_than_their_tier_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budgets: dict[str, int], code: int

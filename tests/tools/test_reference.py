@@ -28,6 +28,7 @@ def new() -> Mapping[str, str]:
     return documents(ROOT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_document_is_what_the_code_says(name: str) -> None:
     assert set(WRITTEN) == set(new()), "run `make docs` and commit what it writes"

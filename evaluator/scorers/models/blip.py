@@ -131,7 +131,9 @@ def shared_images_attention(  # noqa: PLR0917 (the library calls it by position)
     """
     if image_of_row is not None and key.shape[0] != query.shape[0]:
         key, value = key[image_of_row], value[image_of_row]
-    return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
+    attended: Tensor
+    attended, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **more)
+    return attended, None
 
 
 @dataclass(frozen=True, slots=True)

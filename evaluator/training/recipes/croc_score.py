@@ -147,6 +147,7 @@ class CrocRecipe(Recipe):
         )
 
         setting = self._setting(device)
+        model: nn.Module
         model, self._processor = load_parts(setting)
         refuse_looking_ahead(model, self._text)
         candidates = [Candidate(one, with_end=True, first_only=True) for one in (_NO, _YES)]

@@ -104,6 +104,7 @@ def test_programs_go_by_the_exit_code(words: tuple[object, ...]) -> None:
         assert done.exit_code == code, (fail_on, done.output)
 
 
+@pytest.mark.slow
 def test_a_journal_confirms_on_the_other_half(words: tuple[object, ...], tmp_path: Path) -> None:
     file = tmp_path / "looks.jsonl"
     told = record(*words, "--journal", file)

@@ -393,7 +393,7 @@ REMADE = {
 """Constructors of scorers that are another each time that they are made."""
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", REMADE)
 def test_what_is_another_each_time_that_it_is_made_ranks_neither_in_check_nor_in_a_worker(
     kind: str, tmp_path: Path

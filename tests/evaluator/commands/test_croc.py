@@ -66,6 +66,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_taxonomy_becomes_a_board(asked: Any, tmp_path: Path, model: Path) -> None:
     server, words = asked
     folder = tmp_path / "boards" / "my_croc"
@@ -137,6 +138,7 @@ def test_a_plan_of_other_settings_is_refused_as_the_run_is(asked: Any) -> None:
     assert (plan["there"], plan["most_usd"]) == (plan["completions"], 0.0)
 
 
+@pytest.mark.slow
 def test_a_busy_endpoint_changes_nothing_and_one_that_stays_busy_is_gone_on_with(
     asked: Any, tmp_path: Path
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_busy_endpoint_changes_nothing_and_one_that_stays_busy_is_gone_on_with
     assert files(folder) == files(tmp_path / "whole" / "my_croc")
 
 
+@pytest.mark.slow
 def test_what_a_writer_gets_wrong_all_the_time_is_told(asked: Any, tmp_path: Path) -> None:
     server, words = asked
     server.behaviour = lambda body: completion("Sorry.")

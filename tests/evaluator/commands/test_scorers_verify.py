@@ -85,6 +85,7 @@ def verified(*words: object, data: Path, checkpoint: Path) -> tuple[int, Any]:
     return done.exit_code, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_scores_of_the_same_model_agree(
     data: Path, checkpoint: Path, ours: pd.Series, tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_scores_of_the_same_model_agree(
     assert {"torch", "transformers"} <= set(found["versions"])
 
 
+@pytest.mark.slow
 def test_changed_scores_differ_and_the_first_pairs_are_named_with_both_values(
     data: Path, checkpoint: Path, ours: pd.Series, tmp_path: Path
 ) -> None:
@@ -125,6 +127,7 @@ def test_changed_scores_differ_and_the_first_pairs_are_named_with_both_values(
     assert [one["pair_id"] for one in shown["differing"]] == [PAIRS[2]]
 
 
+@pytest.mark.slow
 def test_people_read_figures_pairs_and_a_verdict_and_a_second_start_scores_nothing(
     data: Path, checkpoint: Path, ours: pd.Series, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +143,7 @@ def test_people_read_figures_pairs_and_a_verdict_and_a_second_start_scores_nothi
     assert again.stdout == done.stdout
 
 
+@pytest.mark.slow
 def test_a_pair_that_cannot_be_scored_counts_against_the_metric(
     data: Path, checkpoint: Path, ours: pd.Series, tmp_path: Path
 ) -> None:
@@ -208,6 +212,7 @@ def test_a_part_or_weights_without_a_commit_are_not_recorded(given: tuple[str, A
     assert given[0] in said
 
 
+@pytest.mark.slow
 def test_a_record_is_kept_and_shown_and_goes_stale_with_its_row(
     data: Path,
     checkpoint: Path,

@@ -50,6 +50,7 @@ def queued(tmp_path: Path) -> list[str]:
     return [status.submission.name for status in Ledger(store).statuses()]
 
 
+@pytest.mark.slow
 def test_several_are_queued_by_name_and_run_here(run: Run, hub: HubServer, tmp_path: Path) -> None:
     add_clip(hub, tmp_path)
     add_vlm(hub, tmp_path)
@@ -131,6 +132,7 @@ def test_weights_that_may_not_be_read_are_told_before_they_are_fetched(
     assert not [each for each in hub.served if each.method == "GET" and "/resolve/" in each.target]
 
 
+@pytest.mark.slow
 def test_without_a_network_weights_must_be_in_the_cache(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +253,7 @@ def test_two_modules_at_once_are_refused(run: Run) -> None:
     assert done.code == 1 and "one, two" in done.err
 
 
+@pytest.mark.slow
 def test_a_changed_row_is_told_by_rerun_and_sent_anew_by_reevaluate(
     run: Run, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +270,7 @@ def test_a_changed_row_is_told_by_rerun_and_sent_anew_by_reevaluate(
     assert run(*words).json["new_rows"] == []
 
 
+@pytest.mark.slow
 def test_weights_that_a_row_does_not_count_are_counted_in_its_checkpoints(
     rig: Rig, hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

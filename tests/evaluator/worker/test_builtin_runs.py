@@ -181,6 +181,7 @@ def test_what_is_kept_is_what_was_sent_or_nothing_is_run(
     assert rig.ended(name) == (State.FAILED, "upload_changed", "platform")
 
 
+@pytest.mark.slow
 def test_it_needs_no_sandbox(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
     builtins.add_clip(hub, tmp_path)
     rig.isolated = False
@@ -189,6 +190,7 @@ def test_it_needs_no_sandbox(rig: Rig, hub: HubServer, tmp_path: Path) -> None:
     assert rig.state(name) is State.PUBLISHED
 
 
+@pytest.mark.slow
 def test_it_scores_the_images_of_models(tmp_path: Path, hub: HubServer) -> None:
     rig = ModelRig(tmp_path)
     builtins.add_clip(hub, tmp_path)

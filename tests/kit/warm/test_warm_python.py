@@ -96,6 +96,7 @@ WAYS: dict[str, tuple[list[str], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("way", WAYS)
 def test_it_comes_to_the_same(
     python: WarmPython, folder: Path, environment: dict[str, str], way: str

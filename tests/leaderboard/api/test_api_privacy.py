@@ -79,6 +79,7 @@ def every_address(ids: Ids) -> list[str]:
     return [*tables, *(f"/v1{path}" for path in DOCUMENTS)]
 
 
+@pytest.mark.first_quick
 @pytest.mark.parametrize("role", ROLES)
 def test_no_route_shows_any_role_what_is_not_public(asked: tuple[Asking, Ids], role: str) -> None:
     api, ids = asked

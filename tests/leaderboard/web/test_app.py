@@ -73,6 +73,7 @@ def test_a_setting_that_is_none_or_can_be_guessed_is_refused(name: str, value: s
         Settings.read({name: value}, "me")
 
 
+@pytest.mark.slow
 def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path: Path) -> None:
     with running_app(tmp_path, ASSAY_LIVE_SECRET=FIRST) as address:
         health = httpx.get(f"{address}health")
@@ -106,6 +107,7 @@ def test_one_process_serves_pages_health_metrics_and_what_workers_tell(tmp_path:
         assert httpx.get(f"{address}gradio_api/upload").status_code in {403, 404, 405}
 
 
+@pytest.mark.slow
 def test_a_site_that_is_told_to_end_first_brings_its_votes_to_the_store(tmp_path: Path) -> None:
     store = folder_store(tmp_path / "store")
     booth = Booth(tmp_path / "store" / VOTES, store=store)

@@ -133,6 +133,7 @@ def test_a_policy_is_set_whole_or_not_at_all(site: Context) -> None:
     assert "0 left: 3 of 2 used in 30 days" in quota and "the next is free at" in quota
 
 
+@pytest.mark.slow
 def test_the_fields_of_a_policy_hold_any_that_was_set_and_take_whole_numbers_alone() -> None:
     store = boards.fill(memory_store())
     huge = dict.fromkeys(Kind, Quota(scored=10**30, unfinished=1))
@@ -180,6 +181,7 @@ def test_an_operator_sees_what_a_metric_needs_and_all_that_stands_in_its_way() -
     assert desk.taken == ["examined pickscore"] * 2
 
 
+@pytest.mark.slow
 def test_the_form_sends_the_question_file_along() -> None:
     desk = boards.StubDesk()
     here = Authentication(AuthenticationMethod.LOCAL, local="root")

@@ -48,7 +48,7 @@ def problems_in_any_view(page: Page) -> list[str]:
     return problems
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize("site", ["moved", "boards", "skills", "models", "families"])
 def test_every_page_fits_is_quiet_requests_nothing_elsewhere_and_breaks_no_rule(
     sites: Sites, browser: Browser, site: str
@@ -163,7 +163,7 @@ def test_a_chosen_theme_is_kept_and_there_before_the_first_paint(
     assert frames and set(frames) == {chosen == "dark"}
 
 
-@pytest.mark.first_quick
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("site", "path", "lowest"),
     [
