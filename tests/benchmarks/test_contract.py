@@ -15,7 +15,7 @@ from benchmarks.released.bundle import is_bundled
 from benchmarks.schema import Answers, Benchmark, ScoreTable
 from benchmarks.scores import parse_scores
 from tests.benchmarks.contract import Case, Damage, all_cases
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 CASES = {case.card.name: case for case in all_cases()}
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

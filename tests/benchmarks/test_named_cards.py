@@ -14,8 +14,8 @@ from benchmarks.problems import ProblemsError
 from benchmarks.registry import load_registry
 from benchmarks.sources.remote import Hub
 from tests.benchmarks.families.cards import LABELS, RATED, with_keys, write_card
-from tests.kit.checks import refused
 from tests.kit.hub.server import HubServer
+from tests.kit.refusals import refused
 
 REPO = "somebody/cards"
 

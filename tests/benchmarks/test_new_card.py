@@ -22,8 +22,9 @@ from benchmarks.proposal import propose
 from benchmarks.schema import ScoreTable
 from benchmarks.sources.remote import Hub
 from benchmarks.table_sample import sample_file, sample_hub
-from tests.kit.checks import Command, refused
+from tests.kit.checks import Command
 from tests.kit.hub.server import HubServer, running_hub
+from tests.kit.refusals import refused
 
 VOTES = pd.DataFrame({
     "id": ["1", "2", "3"], "prompt": ["a cat", "a dog", "a cow"],

@@ -19,7 +19,7 @@ from benchmarks.__main__ import main
 from benchmarks.questions import Key, QuestionFolder, export_questions, key_path
 from benchmarks.registry import load_registry
 from benchmarks.schema import Benchmark, Element, Pair, Questions, ScoreTable
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 from tests.kit.toy import PAIRS, Toy
 
 OPAQUE = re.compile(r"[pite]\d{6}-[0-9a-f]{8}")

@@ -33,7 +33,7 @@ from benchmarks.schema import Benchmark, Card, MeasureInfo, Scale, ScoreTable
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from benchmarks.statistics.raters import one_against_the_others
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 from tests.kit.toy import PAIRS, Toy
 from tools.index_chance import guessed, headlines
 

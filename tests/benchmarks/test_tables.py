@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tables import read_table
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 
 @pytest.mark.parametrize(

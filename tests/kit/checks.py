@@ -1,10 +1,9 @@
-"""What tests of benchmarks share: an error by its code, rows, pools, cases, cards of small copies, commands."""
+"""What tests of benchmarks share: rows, pools, cases, cards of small copies, commands."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,22 +12,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.cases import Comparisons
-from benchmarks.errors import AssayError
 from benchmarks.pooled import CORRELATIONS
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import Card
 from evaluator.commands.compare_metrics import STATISTICS
-
-
-@contextmanager
-def refused(
-    code: str, *says: str, match: str | None = None
-) -> Iterator[pytest.ExceptionInfo[AssayError]]:
-    """The block ends in an error of this code, whose message holds these words; `match` its text."""
-    with pytest.raises(AssayError, match=match) as caught:
-        yield caught
-    assert caught.value.code == code
-    assert [part for part in says if part not in caught.value.message] == [], caught.value.message
 
 
 def row_of(measured: Measured, **wanted: object) -> Row:

@@ -31,7 +31,8 @@ from benchmarks.published import PublishedCell, published
 from benchmarks.scores import read_scores
 from benchmarks.statistics.correlation import kendall, spearman
 from benchmarks.tifa160.protocol import LIKERT, MODEL_NAMES, TIFA160
-from tests.kit.checks import Command, refused
+from tests.kit.checks import Command
+from tests.kit.refusals import refused
 
 RULES: tuple[Rule, ...] = ("mean", "dsg", "recursive")
 Question = tuple[str, str, str]

@@ -30,7 +30,8 @@ from tests.benchmarks.croc_syn import syn_tree
 from tests.benchmarks.evalmuse.evalmuse_tree import labelled_list, write_json
 from tests.benchmarks.gecko import gecko_tree
 from tests.benchmarks.genai_ranking import ranking_tree as ranking
-from tests.kit.checks import agreement, refused, trial_card
+from tests.kit.checks import agreement, trial_card
+from tests.kit.refusals import refused
 from tests.kit.tiers import led_by
 
 NAN = float("nan")

@@ -38,7 +38,8 @@ from tests.benchmarks.croc.croc_tree import (
     with_two_of_negation,
     write,
 )
-from tests.kit.checks import refused, row_of
+from tests.kit.checks import row_of
+from tests.kit.refusals import refused
 
 
 def test_a_released_table_becomes_prompt_pairs_with_images_of_both_sides(tmp_path: Path) -> None:

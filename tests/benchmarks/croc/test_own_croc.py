@@ -17,7 +17,8 @@ from benchmarks.croc_syn.protocol import CARD as SYN
 from benchmarks.registry import load_registry
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.croc_syn.syn_tree import EV, PV, line
-from tests.kit.checks import Command, refused
+from tests.kit.checks import Command
+from tests.kit.refusals import refused
 
 TABLE = "croc_hum_metadata.tsv"
 SKILLS = {"cup": "Cups", "cup_colour": "Colours of cups"}

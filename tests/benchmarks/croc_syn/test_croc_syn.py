@@ -46,7 +46,8 @@ from tests.benchmarks.croc_syn.syn_tree import (
     table_of,
     write,
 )
-from tests.kit.checks import refused, row_of
+from tests.kit.checks import row_of
+from tests.kit.refusals import refused
 
 
 def test_prompt_pairs_become_groups_of_both_image_models_in_one_cluster(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from benchmarks.gecko.load import TEMPLATES
 from benchmarks.registry import load_registry
 from benchmarks.rows import Measured
 from benchmarks.schema import BETWEEN_TEXTS, BY_GENERATOR, Answers, ScoreTable
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 from tools.demo_split import croc, evalmuse, gecko, ts2
 from tools.demo_split.models import MODELS
 from tools.demo_split.scenes import aspects

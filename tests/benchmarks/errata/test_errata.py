@@ -16,7 +16,8 @@ from benchmarks.errata.__main__ import main
 from benchmarks.errata.entries import FILE, ErrataFile, data_folder, erratum, files
 from benchmarks.errata.figures import RECOMPUTE, RecomputedCell, address, check_data, recompute
 from benchmarks.registry import load_registry
-from tests.kit.checks import Command, refused
+from tests.kit.checks import Command
+from tests.kit.refusals import refused
 
 FROM_DATA = [entry for entry in errata() if entry.data]
 NEEDS_NO_DATA = [entry for entry in errata() if entry.recompute and not entry.data]

@@ -32,7 +32,8 @@ from tests.benchmarks.evalmuse.evalmuse_tree import (
     write_json,
     write_parts,
 )
-from tests.kit.checks import refused, trial_card
+from tests.kit.checks import trial_card
+from tests.kit.refusals import refused
 
 
 def board(**counts: int) -> EvalMuse:

@@ -19,7 +19,8 @@ from tests.benchmarks.evalmuse.evalmuse_tree import (
     write_images,
     write_json,
 )
-from tests.kit.checks import refused, row_of
+from tests.kit.checks import row_of
+from tests.kit.refusals import refused
 
 
 def test_the_example_of_the_format_page_is_accepted(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from tests.benchmarks.evalmuse_track2.track2_tree import (
     write,
     write_boxes,
 )
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 TRACK2 = EvalMuseTrack2()
 

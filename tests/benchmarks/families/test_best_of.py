@@ -17,7 +17,7 @@ from benchmarks.families.controls import run_controls
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.families.cards import answers_as, board_of_rows
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 N_PROMPTS, SIZE = 6, 4

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.families import load_card
 from benchmarks.families.card import with_named_group
 from tests.benchmarks.families.cards import LABELS, RATED, benchmark_of, with_keys, write_card
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 TABLE = RATED["tables"][0]
 

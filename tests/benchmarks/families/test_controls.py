@@ -16,7 +16,7 @@ from PIL import Image
 from benchmarks.families.controls import CONTROLS, control_scores, run_controls
 from benchmarks.registry import load_registry
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 MODELS = with_keys(
     RATED,

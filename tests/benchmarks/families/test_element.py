@@ -28,7 +28,7 @@ from tests.benchmarks.families.cards import (
     board_of_rows,
     with_keys,
 )
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 COLUMNS = {

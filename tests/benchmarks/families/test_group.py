@@ -21,7 +21,7 @@ from benchmarks.rows import Measured, Row
 from benchmarks.schema import ScoreTable
 from benchmarks.statistics.orders import chance_of_order
 from tests.benchmarks.families.cards import answers_as, board_of_rows
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 OWN = {

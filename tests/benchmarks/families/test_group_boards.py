@@ -16,7 +16,7 @@ from benchmarks.families.controls import run_controls
 from benchmarks.families.group import GroupAnswers, GroupBenchmark
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.families.cards import registry
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 CHANGES = (
     "add_att",

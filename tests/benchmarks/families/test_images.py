@@ -17,8 +17,8 @@ from benchmarks.fetch import fetch
 from benchmarks.sources.parquet_images import ParquetImages
 from benchmarks.sources.remote import Hub
 from tests.benchmarks.families.cards import LABELS, RATED, benchmark_of, with_keys
-from tests.kit.checks import refused
 from tests.kit.hub.server import running_hub
+from tests.kit.refusals import refused
 
 NAMES = ("a.png", "b.png", "c.png")
 CONTENT = {name: f"image {name}".encode() for name in NAMES}

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.families.items import Items
 from tests.benchmarks.families.cards import benchmark_of, card_of_rows
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 PREFERENCE = {"gold": None, "family": "preference", "headline": {"facet": None}}
 SIDES = {"image": ["x", "y"], "model": ["mx", "my"]}

@@ -20,7 +20,7 @@ from benchmarks.families.preference import MEASURES, PreferenceAnswers, Preferen
 from benchmarks.rows import Measured, Row
 from benchmarks.schema import BETWEEN_TEXTS, ScoreTable
 from tests.benchmarks.families.cards import answers_as, board_of_rows
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 LABEL = {"label": "label", "values": {"a": "x", "b": "y", "tie": "t", "bad": "0"}}

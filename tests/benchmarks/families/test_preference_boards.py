@@ -19,7 +19,7 @@ from benchmarks.registry import BUILT_IN
 from benchmarks.released.bundle import released_table
 from benchmarks.schema import ScoreTable
 from tests.benchmarks.families.cards import built_in, registry
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 BOARDS = ("genai_arena", "hpdv2", "hpdv3", "imagereward", "mj_bench", "mmrb2", "pickapic",
           "rapidata_alignment", "rapidata_coherence", "rapidata_preference")  # fmt: skip

@@ -23,7 +23,8 @@ from benchmarks.schema import ScoreTable
 from benchmarks.statistics import logistic
 from benchmarks.statistics.pairwise_accuracy import tie_calibrated
 from tests.benchmarks.families.cards import answers_as, board_of_rows
-from tests.kit.checks import check_pools, refused
+from tests.kit.checks import check_pools
+from tests.kit.refusals import refused
 
 NAN = math.nan
 ALL_TIES = ["calibrated", "equal", "ignore"]

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.families.rating import RatingAnswers, RatingBenchmark
 from tests.benchmarks.families.cards import answers_as, board_of_rows
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 Rows = Sequence[Mapping[str, Any]]

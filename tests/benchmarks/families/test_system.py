@@ -36,7 +36,7 @@ from tests.benchmarks.families.cards import (
     with_keys,
     write_card,
 )
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 # The example of Thompson et al. in the specification: three models on six prompts.

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.families.tables import JoinedTable, filled, read_tables
 from tests.benchmarks.families.cards import RATED, benchmark_of, with_keys
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 ROWS = [
     {"image": "a_1.png", "prompt": "a cat", "mean": 1.5, "yes": "y", "tags": ["x", "y"],

@@ -15,7 +15,7 @@ from benchmarks.families import load_card
 from benchmarks.families.untrusted import FILL_IN
 from benchmarks.problems import ProblemsError
 from tests.benchmarks.families.cards import LABELS, RATED, with_keys, write_card
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 FILE = RATED["files"][0]
 

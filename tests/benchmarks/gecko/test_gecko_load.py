@@ -33,7 +33,7 @@ from tests.benchmarks.gecko.gecko_tree import (
     ratings_table,
     write_tree,
 )
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 
 def test_an_id_gives_split_skill_and_source_and_a_flag_what_is_reliable(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from benchmarks.prompt_sets.declared import FOLDER, PROMPT_SETS, SetCard, declar
 from benchmarks.prompt_sets.prompt_set import MEASURES, SetPrompt
 from benchmarks.schema import Card
 from evaluator.scorers.registry import load_rows
-from tests.kit.checks import refused, trial_card
+from tests.kit.checks import trial_card
+from tests.kit.refusals import refused
 
 SETS = {one.name: one for one in PROMPT_SETS}
 

@@ -54,7 +54,8 @@ from benchmarks.schema import ScoreTable
 from benchmarks.sources.folder import DataFile, DataFolder
 from benchmarks.statistics.resampling import ResamplingPlan
 from tests.conftest import data_folder
-from tests.kit.checks import refused, trial_card
+from tests.kit.checks import trial_card
+from tests.kit.refusals import refused
 
 SETS = load_prompt_sets()
 BENCHMARKS = load_registry()

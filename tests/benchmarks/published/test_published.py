@@ -21,7 +21,7 @@ from benchmarks.statistics import correlation
 from benchmarks.statistics.raters import error_consistency
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 COUNTS = {
     ("croc", "Table 1"): 4 * 3 * 6, ("croc", "Table 2"): 2 * 3 * 3, ("croc", "Table 3"): 4 * 4,

@@ -23,7 +23,7 @@ from benchmarks.scores import read_scores
 from benchmarks.sources.pins import sha256_of
 from benchmarks.tifa160.protocol import TIFA160
 from benchmarks.ts2.protocol import Ts2
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 from tests.kit.tiers import led_by
 from tools.make_released import MAKERS, changed_originals
 

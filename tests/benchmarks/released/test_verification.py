@@ -28,7 +28,7 @@ from benchmarks.released.verification import (
     verification_status,
     verifications,
 )
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 NAME, DIGEST, CODE, COMMIT = "clipscore-ts2", "a" * 64, "f" * 64, "b" * 40

@@ -41,7 +41,7 @@ from benchmarks.statistics.concordance import (
 )
 from benchmarks.statistics.paired import dominance, paired_many, paired_t, wilcoxon
 from benchmarks.statistics.resampling import ResamplingPlan
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 NAN = math.nan
 

@@ -18,8 +18,8 @@ import pytest
 from benchmarks.errors import SubmitterError
 from benchmarks.sources.archives import ZipImages, unpack
 from tests.benchmarks.sources.fetching import REPO, get, on_hub
-from tests.kit.checks import refused
 from tests.kit.hub.server import HubServer
+from tests.kit.refusals import refused
 
 CONTENT = {"./images/a/1.png": b"one" * 500, "images/b/2.png": b"two" * 500, "c/3.png": b"three"}
 PACKED = on_hub("remote/x.tar.gz", unpack=True)

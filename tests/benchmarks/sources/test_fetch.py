@@ -24,10 +24,10 @@ from benchmarks.sources.output import check_output, write_whole
 from benchmarks.sources.remote import Hub, in_short
 from benchmarks.sources.transfer import Bar, Lines, meter_for
 from tests.benchmarks.sources.fetching import REPO, RecordedMeter, Remote, get, on_hub
-from tests.kit.checks import refused
 from tests.kit.hub.accounts import Account
 from tests.kit.hub.server import HubServer
 from tests.kit.processes import running
+from tests.kit.refusals import refused
 
 BIG = random.Random(1).randbytes(3_000_000)
 SMALL = b"pair_id,prompt\n1,a cat\n"

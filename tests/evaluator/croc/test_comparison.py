@@ -29,7 +29,7 @@ from evaluator.croc.comparison import BoardComparison, ComparisonReport, compare
 from evaluator.croc.human_check import read_human_check
 from tests.benchmarks.croc_syn import syn_tree
 from tests.evaluator.croc.folders import decide_all, hum_folder, review_of, syn_folder
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 METRICS = ("m1", "m2", "m3", "m4")
 LEAVES = ("Left-of", "Above", "Geometric", "Organic", "Red")

@@ -38,7 +38,7 @@ from tests.evaluator.croc.folders import (
     review_of,
     syn_folder,
 )
-from tests.kit.checks import refused
+from tests.kit.refusals import refused
 
 
 @pytest.fixture
