@@ -39,7 +39,7 @@ from benchmarks.statistics.ordering import direction, majority_relation, relatio
 from benchmarks.statistics.raters import krippendorff_alpha
 from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
-from tests.kit import checks
+from tests.kit.refusals import refused
 
 NAN = float("nan")
 Plain = GeckoAnswers
@@ -307,7 +307,7 @@ def test_a_rating_of_another_image_is_refused(
 ) -> None:
     ratings = plain.ratings.copy()
     ratings.loc[ratings.index[ratings["template"] == template][0], column] = "unknown"
-    with checks.refused("rating_without_image", "unknown"):
+    with refused("rating_without_image", "unknown"):
         run(scores_of(plain), replace(plain, ratings=ratings))
 
 
