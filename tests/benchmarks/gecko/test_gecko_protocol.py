@@ -39,6 +39,7 @@ from benchmarks.statistics.ordering import direction, majority_relation, relatio
 from benchmarks.statistics.raters import krippendorff_alpha
 from benchmarks.statistics.resampling import ResamplingPlan
 from tests.benchmarks.gecko.gecko_tree import gecko, prompts_table, ratings_table, write_tree
+from tests.kit import checks
 from tests.kit.refusals import refused
 
 NAN = float("nan")
