@@ -49,6 +49,22 @@ def test_t_and_wilcoxon_are_scipys_and_zeros_are_left_out(pairs: list[tuple[int,
         assert found.statistic == wilcoxon(a[differs], b[differs]).statistic
 
 
+@pytest.mark.parametrize(
+    ("differences", "statistic", "patterns"),
+    [
+        ([1, 2, 3, 4, 5], 0.0, 1), ([1, 2, -3, 4, 5], 3.0, 5), ([-1, -2, 3, -4, -5], 3.0, 5),
+        ([1, 1, -1, 2, 0], 2.0, 4),
+    ],
+)  # fmt: skip
+def test_few_differences_have_the_share_of_sign_patterns_that_are_as_extreme(
+    differences: list[int], statistic: float, patterns: int
+) -> None:
+    """Of the 2^n patterns of n differences that are not zero; counted by hand."""
+    found = wilcoxon(differences, np.zeros(len(differences)))
+    n = np.count_nonzero(differences)
+    assert (found.statistic, found.p_value) == (statistic, 2 * patterns / 2**n)
+
+
 def test_what_differs_nowhere_or_always_alike_or_hardly_exists() -> None:
     same = [3.0, 4.0, 4.5]
     for test in (paired_t, wilcoxon):
