@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is slow: of a test that is `first_quick` all cases but the first; in a nightly run `nightly`."""
+    """Mark as slow all cases but the first of `first_quick` tests, and in a nightly run `nightly` ones."""
     quick: set[str] = set()
     for item in items:
         if item.get_closest_marker("nightly"):

@@ -48,9 +48,8 @@ def for_other_processes(patch: pytest.MonkeyPatch, hub: HubServer, home: Path) -
 
 def add_clip(state: HubServer, folder: Path, **more: Any) -> str:
     """The checkpoint of the dual encoder; its commit."""
-    return state.add(CLIP, _files(save_clip(folder / "clip")), kind="models", **more).branches[
-        "main"
-    ]
+    files = _files(save_clip(folder / "clip"))
+    return state.add(CLIP, files, kind="models", **more).branches["main"]
 
 
 def add_vlm(state: HubServer, folder: Path) -> str:
