@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.arrays import FloatArray
-from benchmarks.by_generator import GeneratedImages
+from benchmarks.by_generator import GeneratedImages, named_generators
 from benchmarks.cases import image_cases, of_five
 from benchmarks.errors import SubmitterError
 from benchmarks.evalmuse import load
@@ -31,7 +31,14 @@ from benchmarks.evalmuse.measures import (
 from benchmarks.pooled import ManyPools
 from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
-from benchmarks.schema import Benchmark, Card, Questions, ScoreTable, scores_of_elements
+from benchmarks.schema import (
+    BY_GENERATOR,
+    Benchmark,
+    Card,
+    Questions,
+    ScoreTable,
+    scores_of_elements,
+)
 from benchmarks.statistics.resampling import ResamplingPlan
 
 TRACK1_WEIGHTS: dict[str, float] = {"srcc": 0.25, "plcc": 0.25, "element_accuracy": 0.5}
@@ -231,6 +238,38 @@ class EvalMuseNtire(_EvalMuseProtocol):
     def questions(self, data: Path | None) -> Questions:
         """Read the images from `<data>/evalmuse/ntire_images`, where the operator has them."""
         return load.load_ntire_questions(self.folder(data))
+
+    def by_generator(
+        self, scores: ScoreTable, answers: EvalMuseAnswers, plan: ResamplingPlan
+    ) -> Measured:
+        """The final score on the images of each model, which is the folder of an image."""
+        builder = MeasuredBuilder(plan.n_resamples)
+        folders = answers.images["pair_id"].astype(str).str.rpartition("/")[0]
+        for model in named_generators(folders):
+            images = answers.images[folders == model]
+            elements = answers.elements[answers.elements["pair_id"].isin(images["pair_id"])]
+            of_model = replace(answers, images=images, elements=elements)
+            prompts = np.unique(plan.positions(images["prompt_id"]))
+            given = replace(
+                scores,
+                elements={
+                    metric: of_elements[of_elements["pair_id"].isin(images["pair_id"])]
+                    for metric, of_elements in scores.elements.items()
+                },
+            )
+            for estimate in estimates(given, of_model, plan, self.name, self.card.revision):
+                if self.card.headline.matches(estimate.row):
+                    drawn = estimate.drawn
+                    row = replace(
+                        estimate.row,
+                        measure=BY_GENERATOR,
+                        variant="assay",
+                        split=None,
+                        facet=model,
+                        note=notes(estimate.row.note, drawn.note),
+                    )
+                    builder.add(row, drawn.values, members=prompts)
+        return builder.build()
 
     def has_images(self, data: Path | None) -> bool:
         """Whether the images and the prompts of all of them are there."""

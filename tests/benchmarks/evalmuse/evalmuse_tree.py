@@ -103,13 +103,13 @@ def item(img_path: str, *keys: str, **changes: Any) -> Record:
     } | changes
 
 
-NAMES = [f"img_{n:04d}.png" for n in range(20)]
+NAMES = [f"{model}/{n:05d}.png" for model in ("Kolors", "SDXL-Turbo") for n in range(10)]
 
 
 def labelled(folder: Path, **changes: Any) -> Path:
     """The label file of NTIRE 2025 track 1: 20 images of 10 prompts."""
     items = [
-        item(name, "cup (object)", f"{n // 2} (counting)", total_score=1 + n % 5, **changes)
+        item(name, "cup (object)", f"{n % 10} (counting)", total_score=1 + n % 5, **changes)
         for n, name in enumerate(NAMES)
     ]
     return write_json(folder, NTIRE_LIST, items)
@@ -220,7 +220,7 @@ CASES = (
         clusters=(),
         counts={"images": 20, "prompts": 1, "elements": 40, "counting: elements": 20},
         draw=lambda folder: write_images(folder, "ntire_images", NAMES),
-        question=("img_0003.png", image_bytes("img_0003.png"), "a cup"),
+        question=(NAMES[3], image_bytes(NAMES[3]), "a cup"),
         incomplete=Damage(
             lambda folder: write_images(
                 labelled(folder, prompt="a cup"), "ntire_images", NAMES[1:]
