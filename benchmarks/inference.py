@@ -21,7 +21,7 @@ from benchmarks.statistics.resampling import mean_of_defined
 FIGURES_DEPEND_ON = ("numpy", "pandas", "scipy")
 FEW_DEFINED = "no interval: the value is undefined in more than half of the resamples"
 NOT_COMPARED = "no paired test: without one of the clusters the value is undefined"
-IN_STEPS = "no paired test: the value moves in steps that no single cluster causes"
+IN_STEPS = "no paired test: single clusters do not account for how far the value varies"
 _LEAST_EXPLAINED = 0.25
 """Share of the resamples' variance."""
 _ROUNDING = 1e-9
@@ -60,7 +60,7 @@ def infer(
     n_clusters = np.array([row.n_clusters for row in measured.rows])
     acceleration = intervals.acceleration(moved)
     acceleration[[row.measure in uncorrected for row in measured.rows]] = np.nan
-    bca = intervals.bca(values, resamples, acceleration, n_clusters=n_clusters)
+    bca = intervals.bca(values, resamples, acceleration, n_clusters=n_clusters).around(values)
     rows = _filled(measured.rows, bca, intervals.percentile(resamples), plan)
     return replace(
         measured,

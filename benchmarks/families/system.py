@@ -1,8 +1,9 @@
 """Family of systems: does a metric order text-to-image models as people do, and the newer ones too?
 
 The value of a model is the mean of its images, by prompt and then over prompts. People's values come
-from another benchmark, whose ratings are averaged alike, or from a table. Resamples draw prompts; where a
-table of values meets one cluster for each model, as where a metric has one score for each, they draw models.
+from another benchmark, whose ratings are averaged alike, or from a table. Resamples draw prompts, and
+models for the slope over their dates; where a table of values meets one cluster for each model, as where a
+metric has one score for each, they draw models for every measure.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreT
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics import systems
 from benchmarks.statistics.detection import ratio
+from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 
 LEAST_DATED = 6
@@ -39,33 +41,37 @@ LEAST_MODELS = 3
 DRAWS_MODELS = "the interval is of models, which its resamples draw"
 """Said of a row whose resamples do not draw prompts."""
 NO_LARGER = "no interval: no resample of models has a larger one"
+OF_SO_MANY = (
+    "The interval is of what studies with as many prompts find on average: with more prompts chance "
+    "lets fewer models change places, and the agreement is higher."
+)
+"""Said of every agreement of two orders of models."""
 MEASURES: dict[str, MeasureInfo] = {
     "spa": MeasureInfo.share(
         title="Soft pairwise accuracy",
         meaning="How far the metric is as sure as people are of which of two models is better: one "
         "less the mean distance of both p-values over all pairs of models. P-values are of sign flips "
-        "by prompt; in resamples they are taken from the normal distribution. Intervals are not corrected for "
-        "bias: resamples make every judge less sure, which the correction would take for an error.",
+        f"by prompt; in resamples they are taken from the normal distribution. {OF_SO_MANY}",
         bias_corrected=False,
         source="Thompson et al., WMT 2024, in double precision",
     ),
     "pa": MeasureInfo.share(
         title="Pairwise accuracy",
         meaning="Share of pairs of models that the metric orders as people do; a tie of one side "
-        "counts half.",
+        f"counts half. {OF_SO_MANY}",
         chance=0.5,
         in_steps=True,
         source="Kocmi et al., WMT 2021",
     ),
     "srcc": MeasureInfo.correlation(
         title="Spearman ρ",
-        meaning="Spearman rank correlation over models.",
+        meaning=f"Spearman rank correlation over models. {OF_SO_MANY}",
         in_steps=True,
         source="the usual figure over systems",
     ),
     "krcc": MeasureInfo.correlation(
         title="Kendall τ-b",
-        meaning="Kendall's tau-b over models.",
+        meaning=f"Kendall's tau-b over models. {OF_SO_MANY}",
         in_steps=True,
         source="the usual figure over systems",
     ),
@@ -90,7 +96,8 @@ MEASURES: dict[str, MeasureInfo] = {
     "drift": MeasureInfo(
         title="Drift",
         meaning="By how many points a year the distance between the metric's rate and people's grows "
-        "with the release date of a model: the slope of a least-squares line.",
+        "with the release date of a model: the slope of a least-squares line. The interval is of models: "
+        "its resamples draw them, since other models would give another slope.",
         higher_is_better=False,
         chance=None,
         source="GenEval 2: a fixed judge falls behind newer models",
@@ -98,7 +105,6 @@ MEASURES: dict[str, MeasureInfo] = {
 }
 _RATES = ("mae", "largest_error", "drift")
 """Measures of rates."""
-_ORDERS = {"pa": systems.pairwise_accuracy, "srcc": systems.spearman, "krcc": systems.kendall}
 
 
 @dataclass(frozen=True)
@@ -284,11 +290,14 @@ class SystemBenchmark(CardBenchmark):
                 value = math.nan if drawn is None else float(drawn[0])
                 if math.isnan(value) and not why:
                     why = "the metric or people do not tell the models apart"
-                drawing = ""
+                drawing, of_row = "", counted
                 if people.of_models and not why:
                     drawing = NO_LARGER if measure == "largest_error" else DRAWS_MODELS
+                elif measure == "drift" and not why:
+                    drawing = DRAWS_MODELS
+                    of_row = replace(counted, n_items=work.n_dated, n_clusters=work.n_dated)
                 said = notes(why, drawing, missing)
-                found = replace(counted, measure=measure, value=value, note=said)
+                found = replace(of_row, measure=measure, value=value, note=said)
                 undefined = drawn is None or math.isnan(value) or drawing == NO_LARGER
                 builder.add(found, None if undefined or drawn is None else drawn[1:])
         return builder.build()
@@ -309,7 +318,7 @@ class SystemBenchmark(CardBenchmark):
         """
         if self.card.headline.measure != "spa":
             return super().chance(answers)
-        p = _People(answers, self.plan(answers, 0)).p.exact
+        p = _People(answers, self.plan(answers, 0)).judge.p.exact
         return float(1.0 - (p**2 - p + 0.5).mean())
 
     def facts(self, answers: SystemAnswers) -> Mapping[str, pd.DataFrame]:
@@ -335,10 +344,25 @@ class _People:
             self.weights = self.draws[:, plan.positions(cluster)]
             self.draws = np.ones_like(self.draws)
         self.means = np.tile(answers.human, (len(self.draws), 1))
+        by_prompt = np.tile(answers.human, (len(answers.clusters), 1))
         if answers.rated.size:
             by_prompt = answers.arranged(answers.rated)
             self.means = resampled_mean(by_prompt, self.draws)
-            self.p = systems.PValues.of(by_prompt, self.draws, plan.seed)
+        n_blocks = plan.n_blocks if isinstance(plan, PerturbedPlan) else 0
+        self.resamples = slice(1, 1 + plan.n_resamples - 2 * n_blocks)
+        self.judge = self.beside(by_prompt)
+
+    def beside(self, by_prompt: FloatArray) -> systems.Judge:
+        """A judge with values by prompt, (P, M), in the same draws."""
+        return systems.Judge(by_prompt, self.draws, self.resamples, self.plan.seed)
+
+    def drawn_models(self, n_models: int) -> FloatArray:
+        """How often each of n models is drawn, shape (1 + B, n): once in all draws that are no resamples."""
+        found = np.ones((len(self.draws), n_models))
+        rng = np.random.default_rng([self.plan.seed, n_models])
+        size = len(found[self.resamples])
+        found[self.resamples] = rng.multinomial(n_models, np.full(n_models, 1 / n_models), size)
+        return found
 
 
 class _Metric:
@@ -352,8 +376,9 @@ class _Metric:
         rates: FloatArray,
         no_rate: str,
     ) -> None:
-        self._said, self._people, self._by_prompt = benchmark.said, people, by_prompt
-        self._means = resampled_mean(by_prompt, people.draws)
+        self._said, self._people = benchmark.said, people
+        self._judge = people.beside(by_prompt)
+        self._means = self._judge.means
         self._rates, self._no_rate = rates, no_rate
 
     def values(self, measure: str) -> tuple[FloatArray | None, str]:
@@ -365,17 +390,18 @@ class _Metric:
         silent = [models[place] for place in unknown]
         if silent:
             return None, f"models without any score: {', '.join(silent[:5])}"
-        if measure == "drift" and (dated := self._n_dated()) < LEAST_DATED:
+        if measure == "drift" and (dated := self.n_dated) < LEAST_DATED:
             return None, f"{dated} models with a date; a slope needs {LEAST_DATED}"
         if measure in _RATES:
             return (None, self._no_rate) if self._no_rate else (self._error(measure), "")
-        if measure == "spa":
-            people = self._people
-            found = systems.PValues.of(self._by_prompt, people.draws, people.plan.seed)
-            return people.p.soft_accuracy(found), ""
-        return _ORDERS[measure](self._people.means, self._means, self._people.weights), ""
+        if self._people.of_models:
+            order = systems.ORDERS[measure]
+            return order(self._people.means, self._means, self._people.weights), ""
+        return self._people.judge.agreement(self._judge, measure, MEASURES[measure].low), ""
 
-    def _n_dated(self) -> int:
+    @property
+    def n_dated(self) -> int:
+        """How many models have a date."""
         return int(np.isfinite(_years(self._people.answers.models, self._said)).sum())
 
     def _error(self, measure: str) -> FloatArray:
@@ -391,7 +417,10 @@ class _Metric:
             return largest
         times = _years(self._people.answers.models, self._said)
         dated = np.isfinite(times)
-        return systems.slope(errors[:, dated], times[dated], weights[:, dated])
+        if self._people.of_models:
+            return systems.slope(errors[:, dated], times[dated], weights[:, dated])
+        drawn = self._people.drawn_models(int(dated.sum()))
+        return systems.slope(np.tile(errors[0, dated], (len(drawn), 1)), times[dated], drawn)
 
 
 def _why_no_rate(scores: FloatArray, falls: bool) -> str:

@@ -136,6 +136,12 @@ class Intervals:
         """Lower and upper ends."""
         return self.low, self.high
 
+    def around(self, values: FloatArray) -> Intervals:
+        """The same, those by another method reaching at least as far as the values themselves, (R,)."""
+        low, high = np.minimum(self.low, values), np.maximum(self.high, values)
+        low, high = (np.where(self.defined, *ends) for ends in ((self.low, low), (self.high, high)))
+        return Intervals(low, high, self.defined)
+
 
 def percentile(resamples: NDArray[np.floating], level: float = LEVEL) -> Intervals:
     """Percentile intervals: quantiles of the resamples (Efron and Tibshirani 1993, 13.3).

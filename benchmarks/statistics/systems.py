@@ -3,6 +3,11 @@
 Resamples draw prompts, which move the values of the models, or the models themselves, whose
 multiplicities are weights, shape (B, M). Copies of one model make no pair.
 
+A study with few prompts finds less agreement than one with many: chance lets models change places.
+Resampled prompts add as much chance once more, so that plain resamples lie below the value. What the
+intervals are of is therefore what studies with as many prompts find on average, and resamples are
+made as scattered as the sample (`drawn_in`, `around`).
+
 Soft pairwise accuracy: Thompson, Mathur, Deutsch, Khayrallah: Improving Statistical Significance in
 Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy, WMT 2024.
 """
@@ -10,7 +15,8 @@ Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy, WMT 2024.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -18,6 +24,7 @@ import scipy
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.detection import ratio
+from benchmarks.statistics.resampling import mean_of_defined, resampled_mean
 from benchmarks.statistics.sign_flips import sign_patterns
 
 MOST_ENUMERATED = 16
@@ -72,15 +79,46 @@ def _all_patterns(n: int) -> Iterator[FloatArray]:
         yield (1 - 2 * bits).astype(np.float64)
 
 
-def normal_p_values(found: FloatArray, counts: FloatArray) -> FloatArray:
-    """The same p-values from the normal distribution that the sums approach, in each resample.
+@dataclass(frozen=True)
+class Sums:
+    """Sums of differences over the prompts of B draws, shape (B, K) each, for p-values in all of them."""
 
-    A prompt that is drawn twice is two prompts, each with a sign of its own. `found` (P, K); `counts`
-    (B, P). Returns: shape (B, K); 1 where nothing differs, since then all sums are equal.
-    """
-    totals, squares = counts @ found, counts @ found**2
-    z = np.where(squares > 0, ratio(totals, np.sqrt(squares)), -np.inf)
-    return np.asarray(scipy.special.ndtr(-z), np.float64)
+    totals: FloatArray
+    squares: FloatArray  # of the squared differences
+    numbers: FloatArray  # prompts on which both models have a value; (B, 1) where it is all of them
+
+    @classmethod
+    def of(cls, by_prompt: FloatArray, counts: FloatArray) -> Self:
+        """From values of shape (P, M) and multiplicities of the prompts (B, P)."""
+        first, second = pairs_of(by_prompt.shape[1])
+        found = differences(by_prompt)
+        known = np.isfinite(by_prompt)
+        numbers = counts.sum(axis=1, keepdims=True)
+        if not known.all():
+            numbers = counts @ (known[:, first] & known[:, second]).astype(np.float64)
+        return cls(counts @ found, counts @ found**2, numbers)
+
+    def of_draws(self, chosen: slice) -> Self:
+        """Those of some draws."""
+        return replace(self, **{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
+
+    def moved(self, by: FloatArray) -> Self:
+        """With another value for each model on every prompt: by so much more, shape (M,)."""
+        first, second = pairs_of(len(by))
+        d = by[first] - by[second]
+        squares = self.squares + 2.0 * d * self.totals + self.numbers * d**2
+        return replace(self, totals=self.totals + self.numbers * d, squares=squares)
+
+    @property
+    def p_values(self) -> FloatArray:
+        """Those of sign flips, from the normal distribution that the sums approach, (B, K).
+
+        A prompt that is drawn twice is two prompts, each with a sign of its own. 1 where nothing
+        differs, since then all sums are equal.
+        """
+        varies = self.squares > 0
+        z = np.where(varies, ratio(self.totals, np.sqrt(np.maximum(self.squares, 0.0))), -np.inf)
+        return np.asarray(scipy.special.ndtr(-z), np.float64)
 
 
 def soft_pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
@@ -88,26 +126,81 @@ def soft_pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
     return np.asarray(1.0 - np.abs(human - metric).mean(axis=-1), np.float64)
 
 
+_TOWARDS_VALUE = 2.0 / 3.0
+"""How far resamples are moved from their own mean to the value. In simulations of 6 to 30 models 1
+covers 89 to 98 % of the times, 1/2 96 to 99 %."""
+
+
+def drawn_in(human: FloatArray, metric: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What to add to each model's values, (M,) by each judge, against the scatter that resampling adds.
+
+    With S the covariance of both judges' means over models and N what the choice of prompts
+    contributes to it, the means are multiplied by the square root of S - N over that of S. Resamples,
+    which add N, then scatter as the means of the sample do, in each judge and together.
+
+    `human`, `metric`: values by prompt, shape (P, M).
+    """
+    means = np.stack([mean_of_defined(values) for values in (human, metric)], axis=1)
+    centred = means - means.mean(axis=0)
+    unit = centred.std(axis=0, ddof=1)
+    if not (np.isfinite(unit).all() and unit.all()):
+        return np.zeros(len(means)), np.zeros(len(means))
+    centred = centred / unit
+    spread = np.cov(centred.T)
+    chance = _chance_of_means((human / unit[0], metric / unit[1]))
+    drawn = centred @ (_root(spread - chance) @ np.linalg.pinv(_root(spread), hermitian=True)).T
+    of_human, of_metric = ((drawn - centred) * unit).T
+    return of_human, of_metric
+
+
+def _chance_of_means(judges: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Covariance over models, (2, 2), that two judges' means have by the choice of prompts alone.
+
+    What a prompt adds to all models moves none of them against another, and does not count.
+    """
+    both = np.isfinite(judges[0]) & np.isfinite(judges[1])
+    n = np.maximum(both.sum(axis=0), 2)
+    rest = []
+    for values in judges:
+        within = values - mean_of_defined(values, axis=1)[:, None]
+        rest.append(np.where(both, within - mean_of_defined(within), 0.0))
+    of_models = np.array([[(a * b).sum(axis=0) / (n * (n - 1.0)) for b in rest] for a in rest])
+    found: FloatArray = of_models.sum(axis=-1) / (len(n) - 1.0)
+    return found
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """Square root of a symmetric matrix; negative eigenvalues count as 0."""
+    sizes, axes = np.linalg.eigh(matrix)
+    found: FloatArray = (axes * np.sqrt(np.maximum(sizes, 0.0))) @ axes.T
+    return found
+
+
+def around(value: float, drawn: FloatArray, low: float | None, high: float | None) -> FloatArray:
+    """Resamples (B,), moved towards a value and kept within the range of the measure."""
+    moved = drawn + _TOWARDS_VALUE * (value - mean_of_defined(drawn))
+    return np.asarray(np.clip(moved, low, high), np.float64)
+
+
 @dataclass(frozen=True)
 class PValues:
     """One-sided p-values of each two models by one judge, in the sample and in draws of prompts."""
 
     exact: FloatArray  # shape (K,), by sign flips, in the sample
-    normal: FloatArray  # shape (1 + B, K), by the normal distribution; the sample first
+    sums: Sums  # of 1 + B draws; the sample first
 
     @classmethod
     def of(cls, by_prompt: FloatArray, draws: FloatArray, seed: int) -> Self:
         """From values of shape (P, M) and draws of the prompts (1 + B, P), each once in the first."""
-        found = differences(by_prompt)
-        return cls(flip_p_values(found, seed), normal_p_values(found, draws))
+        return cls(flip_p_values(differences(by_prompt), seed), Sums.of(by_prompt, draws))
 
     def soft_accuracy(self, other: Self) -> FloatArray:
-        """Soft pairwise accuracy of two judges in the sample and in each resample, shape (1 + B,).
+        """Soft pairwise accuracy of two judges in the sample and in each draw, shape (1 + B,).
 
-        Of the sample by sign flips; resamples move around it as those by the normal distribution do.
+        Of the sample by sign flips; draws move around it as those by the normal distribution do.
         """
         value = soft_pairwise_accuracy(self.exact, other.exact)
-        drawn = soft_pairwise_accuracy(self.normal, other.normal)
+        drawn = soft_pairwise_accuracy(self.sums.p_values, other.sums.p_values)
         moved: FloatArray = np.clip(drawn + (value - drawn[0]), 0.0, 1.0)
         return moved
 
@@ -165,3 +258,49 @@ def slope(values: FloatArray, times: FloatArray, weights: FloatArray) -> FloatAr
     mean = ratio(weights @ times, weights.sum(axis=1))
     centred = weights * (times - mean[:, None])
     return ratio((values * centred).sum(axis=1), (centred * times).sum(axis=1))
+
+
+ORDERS = {"pa": pairwise_accuracy, "srcc": spearman, "krcc": kendall}
+"""Measures of two orders of models: from values (B, M) by both judges and weights (B, M)."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What people or a metric say of M models on P prompts, and draws of the prompts."""
+
+    by_prompt: FloatArray  # shape (P, M)
+    draws: FloatArray  # shape (1 + D, P), multiplicities; the sample first
+    resamples: slice  # which draws are resamples; the others lie close to the sample
+    seed: int  # of sign patterns
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Values of the models in all draws, shape (1 + D, M)."""
+        return resampled_mean(self.by_prompt, self.draws)
+
+    @cached_property
+    def p(self) -> PValues:
+        """P-values of each two models."""
+        return PValues.of(self.by_prompt, self.draws, self.seed)
+
+    def agreement(self, other: Judge, measure: str, low: float | None = None) -> FloatArray:
+        """How far both order the models alike in all draws, shape (1 + D,); at most 1.
+
+        `measure`: `spa` or one of `ORDERS`; `low`: its smallest value.
+        """
+        moved = drawn_in(self.by_prompt, other.by_prompt)
+        both = (self, other)
+        if measure == "spa":
+            found = self.p.soft_accuracy(other.p)
+            sums = (one.p.sums.of_draws(self.resamples) for one in both)
+            p_values = (one.moved(by).p_values for one, by in zip(sums, moved, strict=True))
+            drawn = soft_pairwise_accuracy(*p_values)
+        else:
+            weights = np.ones(self.means.shape)
+            found = ORDERS[measure](self.means, other.means, weights)
+            human, metric = (
+                one.means[self.resamples] + by for one, by in zip(both, moved, strict=True)
+            )
+            drawn = ORDERS[measure](human, metric, weights[self.resamples])
+        found[self.resamples] = around(found[0], drawn, low, 1.0)
+        return found

@@ -21,12 +21,13 @@ from benchmarks.statistics.correlation import (
     spearman_by_group,
 )
 from benchmarks.statistics.detection import auroc, average_precision, better_worse_auc
+from benchmarks.statistics.intervals import MAX_BLOCKS
 from benchmarks.statistics.kendall import resampled_kendall
 from benchmarks.statistics.logistic import BestCurves, plcc
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic
 from benchmarks.statistics.resampling import resampled_mean
-from benchmarks.statistics.systems import PValues
+from benchmarks.statistics.systems import Judge
 
 _HALF_RANGE = 1.5
 """Levels are cut evenly between minus and plus so many standard deviations of the quality."""
@@ -62,6 +63,8 @@ class Design:
     kind: Literal["rating", "margin", "order", "label", "models"] = "rating"
     shared: float = 0.3  # share of the quality's variance between clusters, 0..1
     rater: float = 0.5  # standard deviation of the raters' noise
+    # by how many standard deviations of the quality a metric misjudges a model at most; for `models`
+    misjudged: float = 0.0
     # ratings are rounded to so many levels, an odd number; None: they are not
     gold_levels: int | None = None
     score_levels: int | None = None  # the same for scores
@@ -109,6 +112,7 @@ def drawn(design: Design, rng: np.random.Generator) -> Sample:
         scores = expit(quality[:, None] + noise)
         return Sample(scores, (rated > 0.0).astype(np.float64), clusters, len(sizes))
     gold = _rounded(rated, design.gold_levels)
+    quality += design.misjudged * np.sin(2.0 * place)
     scores = _rounded(quality[:, None] + noise, design.score_levels)
     return Sample(scores, gold, clusters, len(sizes))
 
@@ -178,11 +182,19 @@ def _fitted(sample: Sample, counts: FloatArray) -> tuple[FloatArray, FloatArray]
     return values, errors
 
 
-def soft_accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
-    """Soft pairwise accuracy over models; the first draw is the sample."""
-    by_prompt = (one.reshape(sample.n_clusters, -1) for one in (sample.gold, *sample.scores.T))
-    people, *metrics = (PValues.of(values, counts, 0) for values in by_prompt)
-    return np.column_stack([people.soft_accuracy(metric) for metric in metrics])
+def agreement_over_models(measure: str) -> Draws:
+    """Agreement of two orders of models, whose intervals are of studies with as many prompts."""
+
+    def of_sample(sample: Sample, counts: FloatArray) -> FloatArray:
+        n_blocks = min(sample.n_clusters, MAX_BLOCKS)
+        resamples = slice(1, max(1, len(counts) - 2 * n_blocks))
+        people, *metrics = (
+            Judge(values.reshape(sample.n_clusters, -1), counts, resamples, 0)
+            for values in (sample.gold, *sample.scores.T)
+        )
+        return np.column_stack([people.agreement(metric, measure) for metric in metrics])
+
+    return of_sample
 
 
 def accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
@@ -248,6 +260,14 @@ def element_accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
 
 
 SOFT = "soft pairwise"
+OVER_MODELS: Mapping[str, Draws] = MappingProxyType(
+    {
+        SOFT: agreement_over_models("spa"),
+        "pairs of models": agreement_over_models("pa"),
+        "order of models": agreement_over_models("srcc"),
+    }
+)
+"""Measures whose true value depends on the number of clusters, as their intervals say."""
 MEASURES: Mapping[str, Draws] = MappingProxyType(
     {
         "Pearson": pearson,
@@ -256,7 +276,7 @@ MEASURES: Mapping[str, Draws] = MappingProxyType(
         "Spearman within": spearman_within,
         "PLCC": fitted_pearson,
         "RMSE": fitted_error,
-        SOFT: soft_accuracy,
+        **OVER_MODELS,
         "Spearman of models": spearman,
         "accuracy": accuracy,
         "AUC of margins": margin_auc,
@@ -304,7 +324,6 @@ CORRELATIONS: Mapping[str, Statistic] = {
 _NAMES = {SAME: "same", DIFFERENT: "different", BETTER: "better"}
 _SIZES = (5, 20)
 _SMALL = (5, 5)
-_MODELS = (6, 6)
 
 
 @dataclass(frozen=True)
@@ -324,8 +343,8 @@ class Scenario:
 
     @property
     def limit(self) -> Design:
-        """The design that has the true value: of any number of clusters, but for `SOFT`."""
-        return self.design if self.measure == SOFT else self.design.with_clusters(0)
+        """The design that has the true value: of any number of clusters, but for `OVER_MODELS`."""
+        return self.design if self.measure in OVER_MODELS else self.design.with_clusters(0)
 
     @property
     def null(self) -> bool:
@@ -342,6 +361,8 @@ class Scenario:
     def name(self) -> str:
         """Tells it from all others."""
         sizes = "-".join(map(str, self.design.sizes))
+        if self.design.misjudged:
+            sizes += f", misjudged {self.design.misjudged}"
         return f"{self.measure}, {self.noises}, C={self.design.n_clusters}, {sizes}, {self.ties}"
 
 
@@ -399,7 +420,14 @@ def _nonlinear() -> Iterator[Scenario]:
         yield Scenario("Spearman within", _tied(n_clusters, _SIZES, SAME))
         for measure in ("PLCC", "RMSE"):
             yield Scenario(measure, _tied(n_clusters, _SIZES, SAME), 0.5)
-        yield Scenario(SOFT, Design(n_clusters, _MODELS, SAME, "models"))
+    for n_prompts in (60, 200, 600, 2000):
+        for n_models in (6, 12, 24, 30):
+            right = Design(n_prompts, (n_models, n_models), SAME, "models")
+            for design in (right, replace(right, misjudged=0.5)):
+                yield Scenario("pairs of models", design, 0.25)
+                yield Scenario("order of models", design, 0.25)
+                if n_prompts <= 200 and n_models <= 24:  # p-values of many pairs take long
+                    yield Scenario(SOFT, design, 0.25)
     for n_models in (6, 12, 24):
         yield Scenario("Spearman of models", Design(n_models, (1, 1), SAME))
 
@@ -418,8 +446,8 @@ PAIRED_ITEMS = 4_000
 """The same for measures of all pairs of items, 8 million of them."""
 CHAINS = 10_000
 """Clusters of a batch for means over clusters."""
-BENCHMARKS = 500
-"""Benchmarks of a batch whose values are averaged: p-values depend on the number of clusters."""
+BENCHMARKS = 100
+"""Benchmarks of a batch whose values are averaged: agreement depends on the number of clusters."""
 
 
 @dataclass(frozen=True)
@@ -431,7 +459,7 @@ class Truth:
 
 
 def truth(measure: str, design: Design, *, same: bool, seed: int, share: float = 1.0) -> Truth:
-    """True values of a design by simulation; its number of clusters matters for `SOFT` alone.
+    """True values of a design by simulation; its number of clusters matters for `OVER_MODELS` alone.
 
     `same`: whether both metrics have one true value by construction: then both are averaged;
     `share`: of the sizes above that is simulated, for a quick look.
@@ -449,7 +477,7 @@ def _batch(measure: str, design: Design, rng: np.random.Generator, share: float)
     if measure in ("chain rank", "Spearman within"):
         sample = drawn(design.with_clusters(int(CHAINS * share)), rng)
         return MEASURES[measure](sample, np.ones((1, sample.n_clusters))).ravel()
-    if measure == SOFT:
+    if measure in OVER_MODELS:
         every = (drawn(design, rng) for _ in range(max(1, int(BENCHMARKS * share))))
         once = np.ones((1, design.n_clusters))
         values = np.stack([MEASURES[measure](one, once)[0] for one in every])

@@ -27,6 +27,7 @@ from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
 from tools.calibration.designs import (
     CORRELATIONS,
     MEASURES,
+    OVER_MODELS,
     Design,
     Noise,
     Sample,
@@ -158,26 +159,31 @@ class Found:
     # section 10.5: the jackknife's estimate, here central).
     corrected: FloatArray
     n_clusters: int  # number C of clusters
+    uncorrected: bool = False  # whether boards show percentile intervals of the measure
 
     @classmethod
-    def of(cls, draws: FloatArray, plan: PerturbedPlan) -> Found:
+    def of(cls, draws: FloatArray, plan: PerturbedPlan, measure: str = "") -> Found:
         """From values in the sample and in all draws of the plan, shape (2 R, 1 + B + 2 G)."""
         value = draws[:, 0]
         resamples, without, twice = plan.split(draws[:, 1:])
         shares = contributions(value, without, twice, np.ones(without.shape, bool))
         bias = (without + twice) / 2.0 - value[:, None]
-        return cls(value, resamples, shares, shares - bias, len(plan.clusters))
+        n_clusters = len(plan.clusters)
+        return cls(value, resamples, shares, shares - bias, n_clusters, measure in OVER_MODELS)
 
     @property
     def acceleration(self) -> FloatArray:
         """Shape (2 R,)."""
+        if self.uncorrected:
+            return np.full(self.value.shape, np.nan)
         return acceleration(influence(self.shares, self.value, np.ones(self.shares.shape, bool)))
 
 
 def assay(found: Found) -> Intervals:
     """Assay's intervals: BCa with expanded quantiles."""
     n_clusters = np.full(found.value.size, found.n_clusters)
-    return intervals.bca(found.value, found.resamples, found.acceleration, n_clusters=n_clusters)
+    ends = intervals.bca(found.value, found.resamples, found.acceleration, n_clusters=n_clusters)
+    return ends.around(found.value)
 
 
 METHODS: Mapping[str, Method] = MappingProxyType({
@@ -225,7 +231,7 @@ def batch(
         sample = drawn(scenario.design, rng)
         draws.append(MEASURES[scenario.measure](sample, counts).T)
         others.append(_perm_both(scenario, sample, signs))
-    found = Found.of(np.concatenate(draws), plan)
+    found = Found.of(np.concatenate(draws), plan, scenario.measure)
     ends = {name: method(found) for name, method in METHODS.items()}
     true = np.tile(truth, size)
     rejected = _tests(found, signs)
