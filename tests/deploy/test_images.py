@@ -133,5 +133,5 @@ def test_a_box_within_the_container_has_every_wall_and_each_opened_one_is_needed
     with engine.running("worker", LIBRARIES, home, options=words, command=command) as container:
         container.docker("wait", container.name)
         said = container.log()
-    assert said.startswith("False" if left_out else "True")
+    assert said.startswith("False" if left_out else "True"), said
     assert NEEDED.get(left_out, "") in said
