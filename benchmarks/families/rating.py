@@ -393,7 +393,7 @@ class RatingBenchmark(CardBenchmark):
 
 
 ONE_RATER = "one rater against the mean of the others"
-FROM_DEVIATIONS = "from the released standard deviations"
+FROM_DEVIATIONS = "as Pearson’s r, from the released standard deviations"
 
 
 @dataclass(frozen=True)

@@ -583,8 +583,9 @@ def launch(
             box.end()
             printed = process.stderr.read() if process.stderr else b""
             box.release()
-            if isinstance(error, (ProcessLookupError, FileNotFoundError, BrokenPipeError)):
-                raise not_started(one_line(printed)) from error
+            # What belongs to a process that ends is gone, or denied.
+            if isinstance(error, OSError):
+                raise not_started(one_line(printed) or str(error)) from error
             raise
         return box
 
@@ -686,18 +687,12 @@ def _adopt(
             memory_limit=plan.limits.memory_bytes,
             held=held,
         )
-    except (
-        ValueError,
-        FileNotFoundError,
-        ProcessLookupError,
-        BrokenPipeError,
-        TimeoutError,
-    ) as error:
+    except (ValueError, OSError) as error:
         process.kill()
         _, printed = process.communicate()
         if held.starter is not None:
             held.starter.release()
-        raise not_started(one_line(printed)) from error
+        raise not_started(one_line(printed) or str(error)) from error
 
 
 def _bound(box: NamespaceSandbox, plan: Plan) -> None:

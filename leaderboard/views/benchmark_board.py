@@ -20,7 +20,7 @@ from leaderboard.publication.index import leading_cells, nobody_leads
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View
-from leaderboard.ranking.cells import Cell, too_few
+from leaderboard.ranking.cells import Cell, cell_at_or_below_chance, too_few
 from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.ranking.slices import Basis, Ranked, groups
@@ -206,7 +206,7 @@ def _ahead(ahead: Sequence[Cell], entries: Mapping[str, Entry], card: Card) -> s
         return ""
     said = [
         f"{_name(entries, cell)} ({estimate(cell.value, cell.ci_low, cell.ci_high)}; "
-        f"{_why_not(entries[cell.entry_id], card)})"
+        f"{_why_not(entries[cell.entry_id], card, cell)})"
         for cell in ahead[:_MOST_AHEAD]
     ]
     left = len(ahead) - len(said)
@@ -214,10 +214,14 @@ def _ahead(ahead: Sequence[Cell], entries: Mapping[str, Entry], card: Card) -> s
     return f"Ranked above it and not recommended: {', '.join(said)}{more}."
 
 
-def _why_not(entry: Entry, card: Card) -> str:
+def _why_not(entry: Entry, card: Card, cell: Cell) -> str:
     if is_trained_on(entry, card):
         return "trained on this benchmark"
-    return "an unchanged template" if entry.template else "not significantly above chance"
+    if entry.template:
+        return "an unchanged template"
+    if cell_at_or_below_chance(card, cell):
+        return "significantly at or below chance"
+    return "not significantly above chance"
 
 
 def _answers(

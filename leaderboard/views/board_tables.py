@@ -110,7 +110,7 @@ _MEANINGS = {
     "pairs_per_s": "Pairs scored per second; missing where no code was run.",
     "usd_per_1000_pairs": "Price of its replies; missing where it is not paid for.",
     "p_best": "Share of the resamples in which it has the best value, from 0 to 1.",
-    "tier_holm_5_percent": "Tier: no two of one differ significantly at 5% after Holm's correction.",
+    "tier_holm_5_percent": "Tier: the tests tell no two of one apart, at 5% after Holm's correction.",
     "seed": "Of resamples and tests.",
     "plan": "Hash of the resampling plan.",
     "difference": "Value of metric a less that of metric b.",

@@ -35,7 +35,12 @@ from leaderboard.publication.metric_facts import (
 )
 from leaderboard.publication.reader import SIMULATED, BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import common_key, common_names, skills_of
-from leaderboard.ranking.cells import Cell, cell_beats_chance, chance_of
+from leaderboard.ranking.cells import (
+    Cell,
+    cell_at_or_below_chance,
+    cell_beats_chance,
+    chance_of,
+)
 from leaderboard.ranking.index import Interval
 from leaderboard.records import Kind, RunResult, Status, Submission
 from leaderboard.text import MISSING, clean, count
@@ -461,6 +466,8 @@ def _in_tier(one: OnBoard) -> str:
     cell = one.headline
     assert cell is not None
     where = f"on {one.card.title}{' (simulated ratings)' if one.card.simulated else ''}"
+    if cell_at_or_below_chance(one.card, cell):
+        return f"is significantly at or below chance {where}"
     if cell_beats_chance(one.card, cell) is False:
         return f"is not significantly above chance {where}"
     if cell_beats_chance(one.card, cell, one.ranked.entries) is False:

@@ -205,7 +205,9 @@ def place_words(place: Place, of: RankCount) -> str:
         said.append(f"P(best) {share(place.p_best)}")
     if place.tier is not None:
         said.append(f"tier {place.tier}")
-    if place.above is False:
+    if place.below:
+        said.append("significantly at or below chance")
+    elif place.above is False:
         said.append("not significantly above chance")
     return ", ".join(said)
 

@@ -121,6 +121,8 @@ def _what(found: Rates) -> tuple[str, ...]:
     design, scenario = found.scenario.design, found.scenario
     fewest, most = design.sizes
     items = str(fewest) if fewest == most else f"{fewest}-{most}"
+    if design.misjudged:
+        items += f", {'EvalMi, ' if design.kind == 'evalmi' else ''}misjudged {design.misjudged}"
     return scenario.measure, scenario.noises, str(design.n_clusters), items, scenario.ties
 
 

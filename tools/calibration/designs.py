@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -13,6 +17,9 @@ from scipy import stats
 from scipy.special import expit
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
+from benchmarks.families.system import SystemAnswers
+from benchmarks.registry import load_registry
+from benchmarks.schema import Benchmark
 from benchmarks.statistics import correlation, samples, thresholds
 from benchmarks.statistics.correlation import (
     Groups,
@@ -60,7 +67,8 @@ class Design:
     # where its score is above 0), `order` (place in a chain that is a cluster), `label` (whether
     # the quality with noise of raters is above 0), `models` (rating of an image by each of as many
     # models as a cluster, which is a prompt, has items; each model is better than the one before)
-    kind: Literal["rating", "margin", "order", "label", "models"] = "rating"
+    # `evalmi`: prompts drawn from those of EvalMi, with what people said there of 24 models
+    kind: Literal["rating", "margin", "order", "label", "models", "evalmi"] = "rating"
     shared: float = 0.3  # share of the quality's variance between clusters, 0..1
     rater: float = 0.5  # standard deviation of the raters' noise
     # by how many standard deviations of the quality a metric misjudges a model at most; for `models`
@@ -90,6 +98,8 @@ class Sample:
 
 def drawn(design: Design, rng: np.random.Generator) -> Sample:
     """A benchmark of this design."""
+    if design.kind == "evalmi":
+        return _of_evalmi(design, rng)
     fewest, most = design.sizes
     sizes = rng.integers(fewest, most, design.n_clusters, endpoint=True)
     clusters = np.repeat(np.arange(design.n_clusters), sizes)
@@ -115,6 +125,33 @@ def drawn(design: Design, rng: np.random.Generator) -> Sample:
     quality += design.misjudged * np.sin(2.0 * place)
     scores = _rounded(quality[:, None] + noise, design.score_levels)
     return Sample(scores, gold, clusters, len(sizes))
+
+
+def _of_evalmi(design: Design, rng: np.random.Generator) -> Sample:
+    """Prompts of EvalMi; metrics see what people said with noise, and misjudge each model."""
+    people = _said_of_evalmi()
+    clusters = np.repeat(np.arange(design.n_clusters), people.shape[1])
+    gold = people[rng.integers(0, len(people), design.n_clusters)].ravel()
+    models = np.tile(np.arange(people.shape[1]), design.n_clusters)
+    seen = gold + design.misjudged * np.sin(2.0 * models)
+    return Sample(seen[:, None] + _noise(design, clusters, rng), gold, clusters, design.n_clusters)
+
+
+def _evalmi() -> tuple[Benchmark, Path | None]:
+    """The benchmark, and where its data are."""
+    folder = os.environ.get("ASSAY_DATA", "")
+    return load_registry(cards=())["evalmi_systems"], Path(folder) if folder else None
+
+
+@cache
+def _said_of_evalmi() -> FloatArray:
+    """Mean ratings by prompt and model, (P, 24), in standard deviations; read from `ASSAY_DATA`."""
+    benchmark, data = _evalmi()
+    answers = benchmark.answers(data)
+    assert isinstance(answers, SystemAnswers)
+    said = answers.arranged(answers.rated)
+    found: FloatArray = (said - said.mean()) / said.std()
+    return found
 
 
 def _noise(design: Design, clusters: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -363,6 +400,8 @@ class Scenario:
         sizes = "-".join(map(str, self.design.sizes))
         if self.design.misjudged:
             sizes += f", misjudged {self.design.misjudged}"
+        if self.design.kind == "evalmi":
+            sizes += " of EvalMi"
         return f"{self.measure}, {self.noises}, C={self.design.n_clusters}, {sizes}, {self.ties}"
 
 
@@ -428,6 +467,12 @@ def _nonlinear() -> Iterator[Scenario]:
                 yield Scenario("order of models", design, 0.25)
                 if n_prompts <= 200 and n_models <= 24:  # p-values of many pairs take long
                     yield Scenario(SOFT, design, 0.25)
+    evalmi, data = _evalmi()
+    sizes = (60, 200, 600, 2000) if evalmi.has_answers(data) else ()
+    for n_prompts, misjudged in itertools.product(sizes, (0.05, 0.3)):
+        of_people = Design(n_prompts, (24, 24), SAME, "evalmi", misjudged=misjudged)
+        yield Scenario("pairs of models", of_people, 0.25)
+        yield Scenario("order of models", of_people, 0.25)
     for n_models in (6, 12, 24):
         yield Scenario("Spearman of models", Design(n_models, (1, 1), SAME))
 

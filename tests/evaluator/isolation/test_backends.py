@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -56,6 +56,21 @@ def test_what_bubblewrap_says_reaches_the_operator(bubblewrap: Bubblewrap, tmp_p
         bubblewrap.start(Job(tmp_path / "gone"))
     assert caught.value.code == "box_not_started"
     assert "find source path" in caught.value.message
+
+
+@pytest.mark.isolation
+def test_a_box_that_ends_while_it_is_looked_at_was_not_started(
+    bubblewrap: Bubblewrap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel denies what a process has left, or has it no longer: it depends on the moment."""
+    denied = PermissionError(13, "Permission denied", "/proc/1/environ")
+
+    def looked(_: object) -> NoReturn:
+        raise denied
+
+    monkeypatch.setattr("evaluator.isolation.bubblewrap.seen", looked)
+    probe = bubblewrap.probe()
+    assert not probe.ok and "environ" in probe.reason
 
 
 def test_a_device_that_a_box_cannot_have_is_refused_before_the_author_is_blamed(
