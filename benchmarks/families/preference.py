@@ -541,6 +541,8 @@ class _Metric:
         else:
             found, drawn, used = self._ratio(row.measure, part, level)
         n_missing = int(self._unscored[part.lines].sum())
+        if np.isnan(self.margin[part.inside]).all():
+            n_missing = part.lines.size  # who decides nothing has given nothing, and has no rank
         row = replace(
             row,
             measure=named or row.measure,

@@ -358,6 +358,8 @@ def test_verdicts_written_as_scores_match_four_labels(tmp_path: Path) -> None:
     )
     assert (found.n_items, found.n_missing) == (len(said), 2)
     assert "without a verdict, counted as wrong: 3" in found.note
+    nothing = values(one, scored(*[pairs["!"] for _ in said]))["exact_match"]
+    assert (nothing.value, nothing.n_missing) == (0.0, 2 * len(said))
 
 
 @pytest.mark.parametrize("shift", [-20.0, -3.0, 0.0, 5.0])

@@ -56,6 +56,10 @@ def test_the_arena_has_the_figures_of_its_judges() -> None:
     for judge, (strict, half) in decided.items():
         assert found[judge, "accuracy_strict"] == pytest.approx(strict, abs=0.005), judge
         assert found[judge, "accuracy_half"] == pytest.approx(half, abs=0.005), judge
+    rows = one.measure(ScoreTable(scores), answers, one.plan(answers, 0)).rows
+    assert {row.metric for row in rows if row.n_missing} == {
+        "kosmos2", "mantis-8b-idefics2", "mantis-8b-idefics2_8192", "otterimage", "ottervideo",
+    }  # fmt: skip
     # The headline: a tie is a half, and no verdict is wrong.
     votes = pd.read_csv(BUILT_IN / "genai_arena" / "votes.csv", dtype=str, keep_default_na=False)
     for judge in map(str, scores):
