@@ -16,6 +16,11 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray, extreme_unit
 from benchmarks.evalmuse.load import EvalMuseAnswers
 from benchmarks.families.rating import RatingAnswers
 from benchmarks.schema import Answers, Benchmark
+from benchmarks.statistics.better_or_tied import (
+    difference_p_on_boards,
+    least_prompts,
+    paired_differences,
+)
 from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.ordering import GECKO_LEVEL, Relation, relation
@@ -364,13 +369,13 @@ def estimates(scores: SliceScores, counts: FloatArray) -> Estimates:
 
 @dataclass(frozen=True)
 class Tests:
-    """Student's paired t between each two of M models by each of J metrics."""
+    """Tests between each two of M models by each of J metrics; see `compared`."""
 
     __test__ = False  # pytest: not a class of tests
 
     # shape (J, M, M), mean of a (second axis) less b over their common prompts
     difference: FloatArray
-    # shape (J, M, M), two-sided p-values; NaN where two models share fewer than two prompts
+    # shape (J, M, M), two-sided p-values; NaN where two models share too few prompts
     p: FloatArray
     # shape (J, M, M), after Holm over all pairs and metrics together; NaN likewise and on the
     # diagonal
@@ -382,14 +387,26 @@ class Tests:
         return np.where(told, np.sign(np.nan_to_num(self.difference)), 0.0).astype(np.intp)
 
 
-def compared(scores: SliceScores, least: int = 2) -> TStatistics:
-    """Student's paired t between each two models by one metric.
+_PAIRS_AT_A_TIME = 512
+"""Pairs of models whose differences are taken at a time."""
 
-    `least`: prompts two models must share; below, they have no p-value. Differences are in units of
-    `SliceScores.in_range`.
+
+def compared(scores: SliceScores) -> TStatistics:
+    """Each two models by one metric: Student's paired t, and the p-value of the boards.
+
+    That asks more than t (`better_or_tied.difference_p_on_boards`), and is NaN where two models share
+    fewer prompts than `least_prompts`. Differences are in units of `SliceScores.in_range`.
     """
-    found = t_statistics(scores.in_range)
-    return replace(found, p=np.where(found.n < least, np.nan, found.p))
+    values = scores.in_range
+    found = t_statistics(values)
+    p = np.full(found.p.shape, np.nan)
+    a, b = np.nonzero(np.triu(found.n >= least_prompts(values.shape[1]), 1))
+    by_model = np.ascontiguousarray(values.T)
+    for begin in range(0, a.size, _PAIRS_AT_A_TIME):
+        one, other = a[begin : begin + _PAIRS_AT_A_TIME], b[begin : begin + _PAIRS_AT_A_TIME]
+        apart = paired_differences(by_model[one], by_model[other])
+        p[one, other] = p[other, one] = difference_p_on_boards(apart)
+    return replace(found, p=p)
 
 
 def combine_tests(metrics: Sequence[TStatistics], n_models: int) -> Tests:

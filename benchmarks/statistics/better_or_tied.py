@@ -13,6 +13,12 @@ a failure of 9, t has up to 17 %, at 31 prompts, sign flips 20 %, at 29. So both
 never worse than t, and nothing is decided where fewer than `MIN_PROMPTS` prompts differ. What no test
 can see is a failure that did not happen (Bahadur and Savage 1956): one that n prompts show once in n/3
 or less often is missed in more than 5 % of cases.
+
+A board of models makes many such claims, and every model on it may have a failure that did not happen.
+So it orders no models by fewer than `least_prompts`, and a difference also has to stand with one more
+prompt on which it is turned round by the largest difference of the two (`model_boards.compared`). Of
+models with equal means, half of them steady and half failing on every tenth prompt, it then orders any
+falsely on 5 % of boards at most.
 """
 
 from __future__ import annotations
@@ -37,6 +43,16 @@ MARGIN = 0.1
 section 2.2.4, calls small)."""
 MIN_PROMPTS = 20
 """Nothing is decided where fewer prompts have two scores that differ: both tests are too sure of them."""
+SEEN_FAILURE = 0.1
+"""A failure of such a share of prompts is to show in every model of a board."""
+
+
+def least_prompts(n_models: int) -> int:
+    """Prompts by which so many models may be ordered: each shows its failures with 95 % for all of them."""
+    unseen = math.log(LEVEL / max(n_models, 1)) / math.log(1.0 - SEEN_FAILURE)
+    return max(MIN_PROMPTS, math.ceil(unseen))
+
+
 POWER = 0.8
 _MOST_RATIO = 1e9  # of spread to difference: beyond it no number of prompts is named
 SEED = 27
@@ -174,11 +190,11 @@ def paired_outcome(
 
 
 def paired_differences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Differences (n,) of the second's scores (n,) to the first's; 0 where they differ by rounding.
+    """Differences of the second's scores to the first's, of any shape; 0 where they differ by rounding.
 
     Each by its own two scores: one prompt with large scores leaves the others as they are.
     """
-    return less_rounding(second[:, None], first[:, None])[:, 0]
+    return less_rounding(second.reshape(-1, 1), first.reshape(-1, 1)).reshape(first.shape)
 
 
 def difference_p(differences: FloatArray) -> float:
@@ -196,6 +212,38 @@ def difference_p(differences: FloatArray) -> float:
     # What is drawn has a smallest p-value; the levels of late confirmations lie below it.
     bound = flip_bound(differences.sum(keepdims=True), np.square(differences).sum(keepdims=True))
     return max(p, float(np.minimum(flips, bound)[0]))
+
+
+_DRAWN_CELLS = 1 << 18
+"""Prompts times pairs of models for which signs are drawn; p-values of more are upper bounds."""
+
+
+def difference_p_on_boards(differences: FloatArray) -> FloatArray:
+    """Two-sided p-values of pairs on a board, shape (K,): `difference_p` with one more prompt.
+
+    On that prompt the difference is turned round by the largest one of the pair: a failure that
+    did not happen, as bad as any that did.
+
+    `differences` (K, n), NaN where a prompt lacks a score. Returns: NaN where fewer than
+    `MIN_PROMPTS` prompts differ.
+    """
+    known = np.isfinite(differences)
+    d = np.where(known, differences, 0.0)
+    total, largest = d.sum(axis=1), np.abs(d).max(axis=1, initial=0.0)
+    d = np.column_stack([d, -np.sign(total) * largest])
+    n, left = known.sum(axis=1) + 1.0, np.abs(total) - largest
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = (np.square(d).sum(axis=1) - left**2 / n) / (n - 1.0)
+        t = left / np.sqrt(n * variance)
+    p = np.where(left > 0.0, 2.0 * scipy.special.stdtr(n - 1.0, -np.abs(t)), 1.0)
+    p[np.count_nonzero(d[:, :-1], axis=1) < MIN_PROMPTS] = np.nan
+    sure = np.flatnonzero(p < LEVEL)
+    pairs = np.vstack([d[sure], np.zeros(d.shape[1])])
+    nobody = np.full(sure.size, sure.size)
+    most = _DRAWN_CELLS // d.shape[1]
+    flips = pair_tests(pairs, np.arange(sure.size), nobody, SEED, most_drawn=most).p_value
+    p[sure] = np.maximum(p[sure], flips)
+    return p
 
 
 def equivalence(differences: FloatArray, margin: float) -> float:

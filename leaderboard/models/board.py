@@ -21,6 +21,7 @@ from benchmarks.model_boards import (
     estimates,
     tiers_down,
 )
+from benchmarks.statistics.better_or_tied import least_prompts
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.paired import PairedMany, TStatistics
 from leaderboard.models.board_types import (
@@ -38,7 +39,7 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import JudgeColumns, Selection, selection
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS, rank_ranges
+from leaderboard.ranking.rank_ranges import rank_ranges
 
 MAX_MISSING = 0.01
 """Of the images of a whole set: with more missing a model could choose the prompts it is ranked by."""
@@ -90,7 +91,8 @@ def ranked_means(
 ) -> tuple[Mean, ...]:
     """Mean of every model by one metric, or as people rated it; ranks among those that may rank."""
     found: Estimates = estimates(scores, counts)
-    kept = np.where(able & (found.n_prompts >= MIN_CLUSTERS), found.means, np.nan)
+    enough = found.n_prompts >= least_prompts(int(able.sum()))
+    kept = np.where(able & enough, found.means, np.nan)
     ranges = rank_ranges(kept, found.resamples)
     told = np.zeros((len(able), len(able)), bool)
     told[np.ix_(able, able)] = holm_of_pairs(tests.p) < LEVEL
@@ -147,7 +149,6 @@ def _number(value: float) -> float | None:
 
 NOBODY = "No qualified metric on this skill, so no model is ranked on it."
 NOTHING_TESTS = "No prompt that the filter leaves tests this skill."
-TOO_FEW = f"Fewer than {MIN_CLUSTERS} prompts: too few to order models."
 NO_ORDER = "No significant difference between any two models."
 WHOLE_PROMPTS = (
     "With one seed, metrics that score elements count with their scores of whole images here."
@@ -158,6 +159,11 @@ def model_board(reader: ModelReader, view: View, query: BoardQuery) -> ModelBoar
     """The board of a prompt set within a filter."""
     chosen = selection(reader, view, query)
     return reader.memory.of_view(view).boards.of(chosen.state, lambda: _made(chosen))
+
+
+def too_few(n_models: int) -> str:
+    """That so many models are not ordered, and by how many prompts they would be."""
+    return f"Fewer than {least_prompts(n_models)} prompts: too few to order {n_models} models."
 
 
 def lead_of(chosen: Selection, judging: Sequence[Judge]) -> Judge | None:
@@ -175,8 +181,8 @@ def reasons_for(chosen: Selection, skill: str | None, lead: Judge | None) -> tup
     places = chosen.testing(skill)
     if lead is None:
         return (NOBODY,) * len(chosen.entries)
-    if len(places) < MIN_CLUSTERS:
-        return (TOO_FEW,) * len(chosen.entries)
+    if len(places) < least_prompts(len(chosen.entries)):
+        return (too_few(len(chosen.entries)),) * len(chosen.entries)
     columns = chosen.columns(lead.entry_id)
     return tuple(
         why_unranked(entry, columns, m, places, lead.title)
@@ -209,7 +215,7 @@ def _skill_board(chosen: Selection, skill: str | None) -> SkillBoard:
     }
     counts = chosen.counts[:, places]
     kept = np.flatnonzero(able)
-    tests = {judge: compared(one.of_models(kept), MIN_CLUSTERS) for judge, one in scores.items()}
+    tests = {judge: compared(one.of_models(kept)) for judge, one in scores.items()}
     means = {judge: ranked_means(one, counts, able, tests[judge]) for judge, one in scores.items()}
     witnesses = chosen.distinct(judging)
     found, relations = _consensus(
@@ -303,8 +309,8 @@ def _note(chosen: Selection, board: SkillBoard, found: Consensus, relations: Int
     notes: list[str] = []
     if board.lead is None and chosen.metrics:
         notes += filter(None, (why_unheard(board.judges), NOBODY))
-    elif board.n_prompts < MIN_CLUSTERS:
-        notes.append(TOO_FEW)
+    elif board.n_prompts < least_prompts(len(chosen.entries)):
+        notes.append(too_few(len(chosen.entries)))
     elif len(found.order) > 1 and not relations.any():
         notes.append(NO_ORDER)
     in_parts = board.skill is not None and len(chosen.slices.elements(board.skill)) > 0

@@ -22,7 +22,6 @@ from leaderboard.models.board_types import (
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import Selection, selection
 from leaderboard.publication.reader import View
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 
 def pair_report(
@@ -130,7 +129,7 @@ class _Corrected:
     def _p(self, judge: str) -> FloatArray:
         places = self._chosen.testing(self._skill)
         scores = self._chosen.columns(judge).slice(self._chosen.slices, self._skill, places)
-        return compared(scores.of_models(self._models), MIN_CLUSTERS).p
+        return compared(scores.of_models(self._models)).p
 
 
 def _deciding(

@@ -26,16 +26,16 @@ from benchmarks.model_boards import (
 )
 from benchmarks.prompt_sets.prompt_set import PromptSet
 from benchmarks.schema import Benchmark, Card, Selector
+from benchmarks.statistics.better_or_tied import least_prompts
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.paired import paired_many
 from benchmarks.statistics.resampling import ResamplingPlan
-from leaderboard.models.board import pair_test, ranked_means
+from leaderboard.models.board import pair_test, ranked_means, too_few
 from leaderboard.models.board_types import BoardQuery, Mean, PairTest
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import Selection, selection
 from leaderboard.publication.item_scores import scores_of
 from leaderboard.publication.reader import View, headline_cells
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.store.interface import NotFoundError
 
 log = logging.getLogger(__name__)
@@ -193,7 +193,6 @@ def _lower_is_better(chosen: Selection, entry_id: str) -> bool:
 
 PEOPLE = ""  # Stands where tests of a metric's scores name the metric
 ALL_PROMPTS = "All prompts"
-TOO_FEW = f"Too few prompts to order models ({{n}}; at least {MIN_CLUSTERS} needed)."
 
 _KEPT = 16
 
@@ -319,7 +318,7 @@ def _skill(
     counts = plan.counts_of(prompts)
     scores = SliceScores.of_prompts(values)
     everyone = np.ones(len(rated.models), bool)
-    tests = compared(scores, MIN_CLUSTERS)
+    tests = compared(scores)
     means = ranked_means(scores, counts, everyone, tests)
     order = [int(place) for place in np.argsort(-np.nan_to_num(scores.means), kind="stable")]
     many = paired_many(values, counts)
@@ -335,5 +334,5 @@ def _skill(
             )
             for a, b in combinations(order, 2)
         },
-        note="" if len(prompts) >= MIN_CLUSTERS else TOO_FEW.format(n=len(prompts)),
+        note="" if len(prompts) >= least_prompts(len(order)) else too_few(len(order)),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.model_boards import LEVEL
+from benchmarks.statistics.better_or_tied import least_prompts
 from leaderboard.models.board_types import Judge, ModelBoard, PairReport, PairTest, SkillBoard
 from leaderboard.models.people import PeopleBoard
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.text import clean, count, interval, number, one_line
 from leaderboard.views.figures import Verdict, in_words
 from leaderboard.views.models import plain_name
@@ -75,8 +75,8 @@ def _unranked(of: SkillBoard, n_ranked: int, where: str) -> str:
         return f"No prompt that the filters keep tests {of.title}."
     if of.lead is None:
         return f"No metric is qualified to judge these models{where}, so none is ranked."
-    if of.n_prompts < MIN_CLUSTERS:
-        few = f"({of.n_prompts}; at least {MIN_CLUSTERS} needed)"
+    if of.n_prompts < least_prompts(len(of.standings)):
+        few = f"({of.n_prompts}; at least {least_prompts(len(of.standings))} needed)"
         return f"Too few prompts to order models{where} {few}."
     return "" if n_ranked else f"No model has the scores that a rank{where} needs."
 
@@ -92,7 +92,7 @@ def _detail(of: SkillBoard, board: ModelBoard, judging: Sequence[Judge], title: 
     said = [f"{title}, {count(len(board.entries), 'model')}."]
     if judging:
         family = "pairs of models" if len(judging) == 1 else "pairs of models and qualified metrics"
-        said.append(f"Paired t-tests of prompt means, Holm’s correction over all {family}, level "
+        said.append(f"Paired t-tests and sign flips of prompt means, Holm’s correction over all {family}, level "
                     f"{LEVEL}.")  # fmt: skip
     if len(judging) > 1:
         titles = [clean(one.title) for one in judging]
@@ -127,7 +127,7 @@ def verdict_of_people(board: PeopleBoard, *, alone: bool) -> Verdict:
                     "significantly.")  # fmt: skip
     ratings = f", {count(board.n_ratings, 'rating')}" if board.n_ratings else ""
     detail = (
-        f"{board.benchmark.title}{ratings}; paired t-tests of prompt means, Holm’s correction over "
+        f"{board.benchmark.title}{ratings}; paired t-tests and sign flips of prompt means, Holm’s correction over "
         f"{count(len(overall.pairs), 'pair')}, level {LEVEL}."
     )
     if alone:

@@ -38,6 +38,7 @@ from benchmarks.model_boards import (
     tiers_down,
 )
 from benchmarks.schema import Answers
+from benchmarks.statistics.better_or_tied import MIN_PROMPTS, least_prompts
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.paired import t_statistics
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -147,7 +148,8 @@ def test_no_test_depends_on_the_unit_of_a_score(unit: float) -> None:
     """Squares of these numbers are beyond what doubles hold."""
     values = np.random.default_rng(8).normal(1.0, 0.2, (40, 3))
     scores = of_prompts(values * unit)
-    np.testing.assert_allclose(compared(scores).p, t_statistics(values).p, rtol=1e-9)
+    np.testing.assert_allclose(compared(scores).p, compared(of_prompts(values)).p, rtol=1e-9)
+    np.testing.assert_allclose(compared(scores).t, t_statistics(values).t, rtol=1e-9)
     assert math.frexp(scores.unit)[0] == 0.5  # a power of two: no digit of a score is lost
     np.testing.assert_array_equal(scores.in_range * scores.unit, scores.by_prompt)
 
@@ -171,12 +173,51 @@ def test_some_of_the_models_keep_their_numbers(of_elements: bool) -> None:
 
 
 def test_models_that_share_too_few_prompts_are_not_tested() -> None:
-    values = np.random.default_rng(10).normal(size=(20, 3))
-    values[12:, 1] = np.nan
-    few, enough = (compared(of_prompts(values), least=least).p for least in (13, 12))
-    assert np.isnan([few[0, 1], few[1, 2]]).all()
-    expected = [stats.ttest_rel(values[:n, 0], values[:n, k]).pvalue for n, k in ((20, 2), (12, 1))]
-    assert [few[0, 2], enough[0, 1]] == pytest.approx(expected)
+    least = least_prompts(3)
+    values = np.random.default_rng(10).normal(size=(2 * least, 3))
+    values[:, 2] += 1.0
+    values[least:, 1] = np.nan
+    enough = compared(of_prompts(values)).p
+    values[least - 1, 1] = np.nan
+    few = compared(of_prompts(values)).p
+    assert np.isnan(few).tolist() == [[True, True, False], [True] * 3, [False, True, True]]
+    assert np.isfinite(enough[np.triu_indices(3, 1)]).all()
+    values[MIN_PROMPTS - 1 :, 2] = values[MIN_PROMPTS - 1 :, 0]  # on the others both are equal
+    assert np.isnan(compared(of_prompts(values)).p[0, 2])
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 10, 100])
+def test_so_many_prompts_show_a_failure_of_one_in_ten_in_every_model(n_models: int) -> None:
+    n = least_prompts(n_models)
+    assert n_models * 0.9**n <= 0.05
+    assert n == MIN_PROMPTS or n_models * 0.9 ** (n - 1) > 0.05
+
+
+def test_a_difference_has_to_stand_with_a_failure_that_did_not_happen() -> None:
+    rng = np.random.default_rng(11)
+    values = rng.normal([0.0, 0.6], 1.0, (80, 2))
+    d = values[:, 0] - values[:, 1]
+    with_failure = np.append(d, -np.sign(d.sum()) * np.abs(d).max())
+    t = stats.ttest_1samp(with_failure, 0.0).pvalue
+    p = compared(of_prompts(values)).p[0, 1]
+    assert stats.ttest_1samp(d, 0.0).pvalue < t <= p < 3 * t + 1e-3
+    steady = np.full((80, 1), 0.9) + rng.normal(0, 0.01, (80, 1))
+    never_failed = np.hstack([steady, steady + 0.1 + rng.normal(0, 0.01, (80, 1))])
+    assert compared(of_prompts(never_failed)).p[0, 1] < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_prompts", [36, 40, 51, 100])
+def test_steady_and_risky_models_of_one_mean_are_ordered_on_few_boards(n_prompts: int) -> None:
+    rng = np.random.default_rng(12)
+    n_models = 10 if n_prompts > 40 else 2
+    steady, wrong = np.arange(n_models) % 2 == 0, 0
+    for _ in range(300):
+        failed = rng.random((n_prompts, n_models)) < 0.1
+        values = np.where(steady, 0.9, ~failed) + rng.normal(0, 0.02, failed.shape)
+        tests = combine_tests([compared(of_prompts(values))], n_models)
+        wrong += bool(tests.relations().any())
+    assert wrong <= 26
 
 
 PEOPLE = np.random.default_rng(1).uniform(1, 5, (40, 3))

@@ -25,7 +25,7 @@ FILE = "ratings.json"
 
 
 def rated_answers(
-    means: Mapping[str, float], n: int = 60, counting: int = 30, seed: int = 1
+    means: Mapping[str, float], n: int = 120, counting: int = 60, seed: int = 1
 ) -> RatingAnswers:
     """Three ratings of one image of each prompt and model; the first prompts are about counting."""
     rng = np.random.default_rng(seed)

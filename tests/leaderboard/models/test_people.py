@@ -20,6 +20,7 @@ from benchmarks.model_boards import rated_models
 from benchmarks.parquet import write_stored
 from benchmarks.prompt_sets.prompt_set import load_prompt_sets
 from benchmarks.schema import ScoreTable
+from benchmarks.statistics.better_or_tied import difference_p_on_boards, least_prompts
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.tifa160.protocol import TIFA160
@@ -35,7 +36,6 @@ from leaderboard.models.people import (
 )
 from leaderboard.models.reading import ModelReader
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.store.interface import transact
 from tests.kit.store import memory_store
 from tests.leaderboard.models.made_up_models import (
@@ -76,22 +76,25 @@ def test_models_that_differ_have_tiers_of_their_own(monkeypatch: pytest.MonkeyPa
         stand = [(m.rank, m.rank_low, m.rank_high, m.tier) for m in skill.means.values()]
         assert stand == [(1, 1, 1, 1), (2, 2, 2, 2), (3, 3, 3, 3)]
         assert skill.ahead_of == ("middle", "low") and not skill.undecided and not skill.note
-    assert [one.n_prompts for one in found.skills.values()] == [60, 30, 30]
-    assert found.n_ratings == 60 * 3 * 3
+    assert [one.n_prompts for one in found.skills.values()] == [120, 60, 60]
+    assert found.n_ratings == 120 * 3 * 3
     assert found.seed == seed_of("rated", GENAI_1600.card.revision)  # the plan of the benchmark
     for mean in found.overall.means.values():
         assert (mean.ci_low or 9.0) < (mean.value or 0.0) < (mean.ci_high or 0.0)
 
 
 def test_models_that_do_not_differ_share_a_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    each_ahead_as_often = np.tile([[2.0], [4.0], [4.0], [2.0]], (30, 3))
+    each_ahead_as_often = np.tile([[2.0], [4.0], [4.0], [2.0]], (60, 3))
     answers = rated_again(rated_answers({"one": 3.0, "two": 3.0}), each_ahead_as_often)
     found = board_of(monkeypatch, answers).overall
     assert [(m.rank_low, m.rank_high, m.tier) for m in found.means.values()] == [(1, 2, 1)] * 2
     assert found.undecided and found.ahead_of == ()
 
 
-@pytest.mark.parametrize(("counting", "ordered"), [(MIN_CLUSTERS - 1, False), (MIN_CLUSTERS, True)])
+ENOUGH = least_prompts(len(APART))
+
+
+@pytest.mark.parametrize(("counting", "ordered"), [(ENOUGH - 1, False), (ENOUGH, True)])
 def test_few_prompts_give_no_order(
     monkeypatch: pytest.MonkeyPatch, counting: int, *, ordered: bool
 ) -> None:
@@ -109,7 +112,7 @@ def test_every_figure_is_that_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = answers.images.assign(label=ratings_of(answers).mean(axis=1)).pivot(
         index="prompt_id", columns="model", values="label"
     )
-    p_values = []
+    differences = []
     for (a, b), test in found.pairs.items():
         x, y = labels[a].to_numpy(), labels[b].to_numpy()
         t, w = stats.ttest_rel(x, y), stats.wilcoxon(x, y)
@@ -117,9 +120,9 @@ def test_every_figure_is_that_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (test.wilcoxon_w, test.wilcoxon_p) == pytest.approx((w.statistic, w.pvalue))
         assert test.difference == pytest.approx((x - y).mean())
         assert (test.dominance, test.dominance_back) == ((x > y).mean(), (x < y).mean())
-        p_values.append(t.pvalue)
+        differences.append(x - y)
     corrected = [test.t_p_holm for test in found.pairs.values()]
-    assert corrected == pytest.approx(list(holm(np.array(p_values))))
+    assert corrected == pytest.approx(list(holm(difference_p_on_boards(np.array(differences)))))
     means = {model: mean.value for model, mean in found.means.items()}
     assert means == pytest.approx(labels.mean().to_dict())
 
@@ -162,8 +165,8 @@ def test_without_ratings_there_is_no_board_and_a_reason(monkeypatch: pytest.Monk
 def test_the_ratings_are_those_that_metrics_are_held_against() -> None:
     answers = rated_answers(APART)
     found = rated_models(answers)
-    assert found is not None and {len(one) for one in found.skills.values()} == {30}
-    assert found.people.shape == (60, 3)
+    assert found is not None and {len(one) for one in found.skills.values()} == {60}
+    assert found.people.shape == (120, 3)
 
 
 # Released ratings

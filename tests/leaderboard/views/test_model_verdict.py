@@ -52,10 +52,10 @@ def skill(better: Better, n: int = 3, **more: Any) -> SkillBoard:
     for k in range(n):
         ahead = frozenset(IDS[j] for j in better.get(k, ()))
         behind = frozenset(IDS[j] for j in range(n) if k in better.get(j, ()))
-        mean = Mean(0.8 - 0.1 * k, 0.7, 0.9, n_prompts=40)
+        mean = Mean(0.8 - 0.1 * k, 0.7, 0.9, n_prompts=80)
         low, high = 1 + len(behind), n - len(ahead)
         standings[IDS[k]] = ModelSummary(IDS[k], {ONE.entry_id: mean}, ahead, behind, low, high, 1)
-    made = SkillBoard(None, "All prompts", 40, (ONE, OTHER), ONE.entry_id, standings)
+    made = SkillBoard(None, "All prompts", 80, (ONE, OTHER), ONE.entry_id, standings)
     return replace(made, **more)
 
 
@@ -84,7 +84,7 @@ UNRANKED = {IDS[0]: ModelSummary(IDS[0], {}, unranked="It lacks scores.")}
         (skill({}, 1), ("Model 0 is the only model",), ("best",)),
         (skill({}, standings=UNRANKED), ("No model has the scores",), ("Model 0",)),
         (skill({0: (1, 2)}, judges=(ONE, TWO)), ("By 2 qualified metrics",), ("One",)),
-        (skill({0: (1, 2)}, skill="count", title="Counting"), ("on Counting (40 prompts)",), ()),
+        (skill({0: (1, 2)}, skill="count", title="Counting"), ("on Counting (80 prompts)",), ()),
     ],
 )  # fmt: skip
 def test_the_sentence_says_what_was_tested_and_no_more(
