@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from leaderboard.publication.measure_names import nearest, skill_title
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import Part, common_key
 from leaderboard.ranking.cells import Cell, beats_chance, chance_of, is_at_or_below_chance, too_few
-from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
+from leaderboard.ranking.rank_ranges import LEVEL, MIN_CLUSTERS
 
 FOR, AGAINST, UNDECIDED = "for", "against", "undecided"
 
@@ -44,17 +45,42 @@ def parts_for(view: View, card: Card, skill: str | None) -> tuple[Part, ...]:
     )
 
 
-def evidence_of(view: View, part: Part) -> Mapping[str, tuple[Evidence, str]]:
-    """Entry id to what a board says of it, and why it is kept from ranking there (else empty)."""
+def claims_of(view: View, card: Card) -> int:
+    """In how many cells a metric could qualify by luck: over metrics, boards and skills of a prompt set."""
+    return sum(
+        sum(cell.rank is not None for cell in cells_of(view, part))
+        for skill in (None, *card.skills)
+        for part in parts_for(view, card, skill)
+    )
+
+
+def cells_of(view: View, part: Part) -> tuple[Cell, ...]:
+    """The cells of a board by which metrics qualify for a skill."""
     board = view.boards[part.benchmark]
-    skill = part.key or None
-    if skill is None:
-        cells = headline_cells(board)
-    else:
-        cells = board.cells(nearest(board.card.headline, board.selectors(skill), board.card), skill)
+    if not part.key:
+        return headline_cells(board)
+    nearest_to = nearest(board.card.headline, board.selectors(part.key), board.card)
+    return tuple(board.cells(nearest_to, part.key))
+
+
+def evidence_of(view: View, part: Part, claims: int) -> Mapping[str, tuple[Evidence, str]]:
+    """Entry id to what a board says of it, and why it is kept from ranking there (else empty).
+
+    `claims`: see `claims_of`.
+    """
+    card, cells = view.boards[part.benchmark].card, cells_of(view, part)
     if all(cell.tier is None for cell in cells) and any(cell.rank is not None for cell in cells):
-        cells = view.orders.ranked(board.card, [cells]).cells
-    return {cell.entry_id: (_evidence(board.card, cell), cell.distrust) for cell in cells}
+        cells = view.orders.ranked(card, [cells]).cells
+    n_ranked = sum(cell.rank is not None for cell in cells)
+    return {
+        cell.entry_id: (_evidence(card, cell, n_ranked, claims), cell.distrust) for cell in cells
+    }
+
+
+def least_clusters(n_metrics: int) -> int:
+    """Clusters below which sign flips tell no two of so many metrics apart, all of whom are then first."""
+    pairs = n_metrics * (n_metrics - 1) // 2
+    return max(MIN_CLUSTERS, 1 + math.ceil(math.log2(max(pairs, 1) / LEVEL)))
 
 
 def _same(card: Card, skill: str, other: Card, key: str) -> bool:
@@ -68,8 +94,9 @@ def _too_few(board: BoardIndex) -> str:
     return too_few(headline_cells(board), board.card.cluster)
 
 
-def _evidence(card: Card, cell: Cell) -> Evidence:
+def _evidence(card: Card, cell: Cell, n_ranked: int, claims: int) -> Evidence:
     chance = chance_of(card, cell.measure)
+    least = least_clusters(n_ranked)
     return Evidence(
         benchmark=card.name,
         skill=cell.skill,
@@ -77,33 +104,35 @@ def _evidence(card: Card, cell: Cell) -> Evidence:
         value=cell.value,
         ci_low=cell.ci_low,
         ci_high=cell.ci_high,
-        tier=cell.tier if _ordered(cell) else None,
+        tier=cell.tier if _ordered(cell, least) else None,
         chance=chance,
-        speaks=_speaks(cell, chance, rises=card.higher_is_better(cell.measure)),
-        too_few=too_few([cell], card.cluster),
+        speaks=_speaks(cell, chance, least, claims, rises=card.higher_is_better(cell.measure)),
+        too_few=too_few([cell], card.cluster, least),
     )
 
 
-def _speaks(cell: Cell, chance: float | None, *, rises: bool) -> str:
-    if chance is None or not cell.orderable:
+def _speaks(cell: Cell, chance: float | None, least: int, claims: int, *, rises: bool) -> str:
+    if chance is None or cell.n_clusters < least:
         return UNDECIDED
     ends = cell.ci_low, cell.ci_high
     if is_at_or_below_chance(*ends, chance, higher_is_better=rises):
         return AGAINST
-    above = beats_chance(*ends, chance, higher_is_better=rises)
-    if above and cell.tier == 1 and _ordered(cell):
+    above = beats_chance(*ends, chance, higher_is_better=rises, value=cell.value, among=claims)
+    if above and cell.tier == 1 and _ordered(cell, least):
         return FOR
     return UNDECIDED
 
 
-def _ordered(cell: Cell) -> bool:
-    return cell.rank is not None and cell.orderable
+def _ordered(cell: Cell, least: int) -> bool:
+    return cell.rank is not None and cell.n_clusters >= least
 
 
 RULE = (
     "A metric judges a skill if, on the boards of metrics that have enough prompts (or whatever they "
-    f"resample; at least {MIN_CLUSTERS}) to order metrics by that skill, it stands in the first tier "
-    "with its 95% interval above chance on at least one, and wholly at or below chance on none; all "
+    f"resample; at least {MIN_CLUSTERS}, and more where many metrics are ranked) to order metrics by "
+    "that skill, it stands in the first tier with an interval above chance on at least one, which "
+    "holds at 95% for all metrics, boards and skills of the prompt set together, and with its 95% "
+    "interval wholly at or below chance on none; all "
     "prompts are judged likewise by the headlines of the boards of the prompt set’s family, or of "
     "all boards where it has none; simulated ratings count for simulated models only. A metric that "
     "gives all models the same scores judges none, nor does an unchanged template, nor one that "
@@ -150,7 +179,11 @@ class Judging:
 
     def _of_part(self, part: Part) -> _OfBoard:
         kept = self.memory.of_view(self.view)
-        return kept.evidence.of(part.name, lambda: evidence_of(self.view, part))
+        claims = kept.further.of(
+            f"claims {self.card.name}", lambda: max(claims_of(self.view, self.card), 1)
+        )
+        key = f"{part.name} {claims}"
+        return kept.evidence.of(key, lambda: evidence_of(self.view, part, claims))
 
     def _judge(self, skill: str | None, entry_id: str, found: _Found, above: str) -> Judge:
         entry = self.view.entries[entry_id]

@@ -86,12 +86,12 @@ class Cell(BaseModel):
         return cls(entry_id=entry_id, row=place, distrust=distrust, **known)
 
 
-def too_few(cells: Iterable[Cell], cluster: str) -> str:
+def too_few(cells: Iterable[Cell], cluster: str, least: int = MIN_CLUSTERS) -> str:
     """Why metrics are not ordered by the cells of a slice, in a few words; empty where they are."""
-    most = max((cell.n_clusters for cell in cells), default=MIN_CLUSTERS)
-    if most >= MIN_CLUSTERS:
+    most = max((cell.n_clusters for cell in cells), default=least)
+    if most >= least:
         return ""
-    return f"too few {cluster}s to order metrics ({most}; at least {MIN_CLUSTERS} needed)"
+    return f"too few {cluster}s to order metrics ({most}; at least {least} needed)"
 
 
 def kept_from_ranking(trust_fault: str, isolation: Iterable[str]) -> str:

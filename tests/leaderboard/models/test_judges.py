@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.schema import Card
 from leaderboard.ledger.judge_pins import Pin, Pins
 from leaderboard.models.board_types import Judge
-from leaderboard.models.judges import BLIND, NO_BOARD, Judging
+from leaderboard.models.judges import BLIND, NO_BOARD, Judging, least_clusters
 from leaderboard.models.reading import BoardCache
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
@@ -93,13 +93,34 @@ def test_the_measure_says_which_way_is_up_and_what_a_guess_gets() -> None:
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(st.integers(1, 3), st.floats(-0.9, 0.7)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 3), st.floats(-0.9, 0.0) | st.floats(0.2, 0.7)),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_trust_is_what_the_rule_says(found: list[tuple[int, float]]) -> None:
     boards = [on(stands(VQA, tier, low), name=f"b{i}") for i, (tier, low) in enumerate(found)]
     expected = any(tier == 1 and low > 0 for tier, low in found) and not any(
         low + 0.2 <= 0 for _, low in found
     )
     assert judges(boards)[VQA].trusted == expected
+
+
+def test_an_interval_has_to_be_above_chance_for_all_metrics_boards_and_skills_together() -> None:
+    assert trusted([on(stands(VQA, 1, 0.03))]) == [VQA]
+    many = [on(stands(VQA, 2, 0.4), stands(CLIP, 2, 0.4), name=f"b{i}") for i in range(12)]
+    assert trusted([on(stands(VQA, 1, 0.03)), *many]) == []
+    assert trusted([on(stands(VQA, 1, 0.2)), *many]) == [VQA]
+
+
+def test_tests_that_can_tell_no_two_metrics_apart_put_nobody_in_the_first_tier() -> None:
+    least = least_clusters(2)
+    for n_clusters, expected in ((least - 1, []), (least, [CLIP, VQA])):
+        cells = [stands(one, 1, n_clusters=n_clusters) for one in (VQA, CLIP)]
+        assert sorted(trusted([on(*cells)])) == expected
+    assert [least_clusters(n) for n in (1, 2, 10, 15, 30)] == [8, 8, 11, 13, 15]
 
 
 # Which boards speak
