@@ -222,7 +222,7 @@ class DifferenceRow:
     """One comparison as a table shows it."""
 
     what: str  # the skill, measure or pair that it is of
-    part: Literal["chosen", "skill", "measure", "pair"]  # `chosen`, `skill`, `measure` or `pair`
+    part: Literal["skill", "measure", "pair"]  # what it is one of
     lower_is_better: bool  # whether smaller values of its measure are better
     better: Better  # side of the one that is significantly better; empty where none is
     ahead: Better  # side of the one with the better value; empty where they are equal or undefined
@@ -290,22 +290,19 @@ def _by_skill(found: ComparisonPage, choice: Choice) -> DifferenceTable:
     if not found.skills:
         return _table((), ())
     rows = [_row(row, skill_title(card, row.skill), "skill", card) for row in found.skills]
-    if found.chosen.skill not in {row.skill for row in found.skills}:
-        rows.insert(0, _row(found.chosen, choice.title, "chosen", card))
     return _table(rows, found.skills)
 
 
 def _by_measure(found: ComparisonPage, choice: Choice) -> DifferenceTable:
     card, among = choice.board.card, choice.board.every_selector()
 
-    def named(row: Compared, part: Literal["chosen", "measure"]) -> DifferenceRow:
+    def named(row: Compared) -> DifferenceRow:
         selector = Selector(
             measure=row.measure, variant=row.variant, split=row.split, facet=row.facet
         )
-        return _row(row, title(card, selector, among), part, card, standardised=True)
+        return _row(row, title(card, selector, among), "measure", card, standardised=True)
 
-    rows = [named(found.chosen, "chosen"), *(named(row, "measure") for row in found.measures)]
-    return _table(rows, found.measures)
+    return _table([named(row) for row in found.measures], found.measures)
 
 
 def _better_on(found: ComparisonPage, card: Card) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -354,7 +351,7 @@ def _table(rows: Sequence[DifferenceRow], corrected: Sequence[Compared]) -> Diff
 def _row(
     row: Compared,
     what: str,
-    part: Literal["chosen", "skill", "measure", "pair"],
+    part: Literal["skill", "measure", "pair"],
     card: Card,
     *,
     standardised: bool = False,

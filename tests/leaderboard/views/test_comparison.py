@@ -124,31 +124,31 @@ def test_skills_are_corrected_over_the_skills_and_measures_over_the_measures(vie
 def test_rows_of_a_table_are_the_comparisons_in_words_and_on_one_axis(view: View) -> None:
     pair = asked(view, FIRST, LAST)
     rows, found = comparison_page(pair.choice, FIRST, LAST, view), two_compared(pair, view)
-    chosen, *skills = found["by_skill"].rows
-    assert (chosen.part, chosen.what) == ("chosen", "All skills")
-    assert skills[0].what == "Counting" and len(skills) == len(rows.skills)
-    value, low, high = figures(
-        rows.chosen.difference, rows.chosen.ci_low, rows.chosen.ci_high
-    )  # fmt: skip
-    assert (chosen.difference, chosen.interval) == (value, f"[{low}, {high}]")
-    assert chosen.better == "a" and chosen.tested
+    skills = found["by_skill"].rows
+    first, of_first = skills[0], rows.skills[0]
+    assert (first.part, first.what) == ("skill", "Counting") and len(skills) == len(rows.skills)
+    value, low, high = figures(of_first.difference, of_first.ci_low, of_first.ci_high)
+    assert (first.difference, first.interval) == (value, f"[{low}, {high}]")
+    assert first.better == "a" and first.tested
     assert found["by_skill"].low <= 0.0 <= found["by_skill"].high
-    assert found["by_measure"].rows[0].drawn[0] == rows.chosen.effect
+    assert [row.drawn[0] for row in found["by_measure"].rows] == [
+        row.effect for row in rows.measures
+    ]
     assert found["by_skill"].n_corrected == sum(math.isfinite(row.p_value) for row in rows.skills)
     tested = {row.what for row in skills if row.better == "a"}
     assert set(found["better_on"][0]) == tested and tested
     turned = two_compared(asked(view, LAST, FIRST), view)
     assert turned["by_skill"].rows[0].better == "b"
-    assert turned["by_skill"].rows[0].drawn[0] == -chosen.drawn[0]
+    assert turned["by_skill"].rows[0].drawn[0] == -first.drawn[0]
 
 
 def test_where_less_is_better_a_mark_stands_in_favour_of_the_smaller_value(view: View) -> None:
     pair = asked(view, FIRST, FOURTH, board="tiny")
-    row, found = comparison_page(pair.choice, FIRST, FOURTH, view).chosen, two_compared(pair, view)
+    row = comparison_page(pair.choice, FIRST, FOURTH, view).chosen
     assert row.difference > 0 and row.advantage[0] == -row.difference
-    chosen = found["by_measure"].rows[0]
-    assert (chosen.ahead, chosen.lower_is_better) == ("b", True)
-    assert chosen.drawn[0] == -row.effect < 0
+    (shown,) = several_compared(pair, view)["table"].rows
+    assert (shown.ahead, shown.lower_is_better) == ("b", True)
+    assert shown.drawn[0] == row.advantage[0] < 0
 
 
 def test_missing_scores_leave_no_count_of_clusters(view: View, store: Store) -> None:
