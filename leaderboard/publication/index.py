@@ -190,6 +190,7 @@ def weighed_base(parts: Mapping[str, Scaled], view: View, *, tested: bool) -> We
                 if name in unjoined
                 else np.where(np.isfinite(drawn), drawn, np.nan),
                 contributions=draws[name].contributions if tested else None,
+                n_clusters=min((cell.n_clusters for cell in cells), default=0),
             )
         )
     return WeighedBase(

@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 from benchmarks.arrays import BoolArray, FloatArray
 from benchmarks.rows import notes
 from benchmarks.schema import Scale
-from benchmarks.statistics.intervals import percentile
+from benchmarks.statistics.intervals import bca
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.sign_flips import flip_bound, squared_differences
 from leaderboard.ranking.rank_ranges import (
@@ -126,6 +126,7 @@ class Headlines:
     # shape (n, G), see `statistics.influence`; a row with NaN is not tested. None: nobody
     # is
     contributions: FloatArray | None = None
+    n_clusters: int = 0  # fewest clusters behind a value; 0 where it is not known
 
     def __post_init__(self) -> None:
         n, b = len(self.metrics), self.resamples.shape[-1]
@@ -154,6 +155,7 @@ class AlignedBoard:
     # shape (M, M), squared differences of the rescaled contributions, in single precision
     # to save memory; NaN where two metrics cannot be tested. None: nobody can
     squares: NDArray[np.float32] | None = None
+    n_clusters: int = 0  # fewest clusters behind a value
 
     @property
     def nbytes(self) -> int:
@@ -174,7 +176,8 @@ class AlignedBoard:
         rescaled, points = np.zeros((2, len(metrics), drawn.shape[1]))
         rescaled[rows] = scaled
         points[rows], met = borda_points(scaled)
-        return cls(present, rescaled, points, met, _squares(board, rows, defined, len(metrics)))
+        squares = _squares(board, rows, defined, len(metrics))
+        return cls(present, rescaled, points, met, squares, board.n_clusters)
 
 
 def _squares(
@@ -320,12 +323,13 @@ def _index_ranks(
     index = _mean(rescaled, weights, present)
     points, met = [part.points for part in parts], [part.met for part in parts]
     borda = borda_share(points, met, present * weights)
-    indices, bordas = _intervals(index), _intervals(borda)
+    n_clusters = min(part.n_clusters for part in parts)
+    indices, bordas = _intervals(index, n_clusters), _intervals(borda, n_clusters)
     commons = [_UNDEFINED] * len(metrics)
     if shared.all():
         commons = indices
     elif shared.any():
-        commons = _intervals(_mean(rescaled, weights * shared, present))
+        commons = _intervals(_mean(rescaled, weights * shared, present), n_clusters)
     ranks, borda_ranks, best = (
         _ranks(index, full),
         _ranks(borda, full),
@@ -357,8 +361,11 @@ def _mean(parts: Sequence[FloatArray], weights: FloatArray, present: BoolArray) 
     return mean
 
 
-def _intervals(draws: FloatArray) -> list[Interval]:
-    low, high = percentile(draws[:, 1:]).ends
+def _intervals(draws: FloatArray, n_clusters: int) -> list[Interval]:
+    """Percentile intervals, expanded as for the benchmark with the fewest clusters."""
+    nowhere = np.full(len(draws), np.nan)  # several benchmarks have no influences of their own
+    clusters = np.full(len(draws), n_clusters)
+    low, high = bca(draws[:, 0], draws[:, 1:], nowhere, n_clusters=clusters).ends
     ends = zip(draws[:, 0].tolist(), low.tolist(), high.tolist(), strict=True)
     return [Interval(*end) for end in ends]
 

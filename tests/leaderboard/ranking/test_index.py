@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from benchmarks.schema import Scale
 from benchmarks.statistics.sign_flips import flip_bound, flip_tests, squared_differences
@@ -463,3 +464,18 @@ def test_what_a_comparison_keeps_is_what_its_boards_hold() -> None:
     # Each board is laid out for all metrics of both.
     assert sum(Comparison([each]).nbytes for each in (one, two)) < Comparison([one, two]).nbytes
     assert Comparison([one]).nbytes == 2 * 1 + 2 * 2 * (B + 1) * 8 + (B + 1) * 8
+
+
+def test_intervals_are_expanded_as_for_the_benchmark_with_the_fewest_clusters() -> None:
+    whole = board("a", {"x": 0.4, "y": 0.6}, noise=0.1)
+    other = board("b", {"x": 0.5, "y": 0.7}, noise=0.1)
+
+    def width(*clusters: int) -> float:
+        of = [replace(one, n_clusters=n) for one, n in zip((whole, other), clusters, strict=True)]
+        (standing, _) = Comparison(of).index_ranks()
+        return standing.index.high - standing.index.low
+
+    unknown, many, few = width(0, 0), width(10_000, 10_000), width(10, 10_000)
+    assert unknown == pytest.approx(many, rel=1e-3)
+    ratio = math.sqrt(10 / 9) * stats.t.ppf(0.975, 9) / stats.norm.ppf(0.975)
+    assert few / many == pytest.approx(ratio, rel=0.15)
