@@ -219,7 +219,7 @@ class RatedSkill:
     @property
     def undecided(self) -> bool:
         """Whether there are prompts enough and yet no two models differ significantly."""
-        return not self.note and all(test.t_p_holm >= LEVEL for test in self.pairs.values())
+        return not self.note and not any(test.t_p_holm < LEVEL for test in self.pairs.values())
 
 
 @dataclass(frozen=True)

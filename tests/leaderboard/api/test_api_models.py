@@ -123,7 +123,7 @@ def test_a_board_says_by_what_it_judges_and_where_metrics_disagree(api: Asking) 
     one = next(one for one in about["disagreements"] if one["skill"] == "count")
     assert {one["first"], one["second"]} == {IDS[0], IDS[1]}
     assert {*one["for_first"], *one["for_second"]} == {JUDGES[0], JUDGES[1]}
-    assert [note["skill"] for note in about["notes"]] == ["lang"]
+    assert [note["skill"] for note in about["notes"]] == ["spatial", "named_entity", "lang"]
     assert about["own_judge"] == OWN_JUDGE.model_dump(mode="json")
 
 

@@ -43,7 +43,7 @@ TITLES = {"count": "Counting", "count:few": "Counting: few", "count:many": "Coun
 JUDGES = ("made-up-0001/BLIP2-ITM", "made-up-0000/VQAScore", "made-up-0004/CLIPScore")
 NAMES = ("Aurora XL", "Brush 3", NASTY, "Daub", "Easel Turbo")
 IDS = tuple(f"drawn-{place:05d}" for place in range(len(NAMES)))
-N_PROMPTS = 72
+N_PROMPTS = 96
 OWN_JUDGE = Judge(title="A detector", metrics=("bvqa",), note="Its weights are others.")
 HOSTILE_ID = "a/b?c=1&d#e{f}"
 """A prompt's id that is no harmless part of an address."""

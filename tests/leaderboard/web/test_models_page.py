@@ -306,7 +306,8 @@ def test_every_metric_has_its_verdict_and_every_model_varies_over_its_seeds(
     assert len(table.rows) == 3 and "stable" in table and "0 of 10" in table
     assert len(page.all("#ranks svg path")) == 5
     assert len(page.all("#variation .as-seed-mean")) == 4 * 3 + 2
-    assert "not stable" in shown(context, view="seeds", judge=track.JUDGES[2]).one("#ranks")
+    few = shown(context, view="seeds", judge=track.JUDGES[2], skill="spatial")
+    assert "not stable" in few.one("#ranks")
     assert "not known" in shown(track.context_of(track.filled(1)), view="seeds")
 
 
@@ -347,7 +348,7 @@ def test_a_model_has_means_with_intervals_by_each_judge_its_runs_and_shared_imag
     assert "Rank 1 of 5 models" in page and "better than 4" in page
     table = page.one("#means").one("table")
     assert table.texts("span.as-good") == ["judges"] * 6
-    assert any(cell.text.startswith("0.786 [0.") for cell in table.all("td"))
+    assert any(cell.text.startswith("0.785 [0.") for cell in table.all("td"))
     assert len(page.one("#seeds").all(".as-seed-mean")) == 3
     for words in ("own network namespace", "3.0 GiB", "0.0021", "unreadable_image: 1", "failed"):
         assert words in page.one("#runs"), words
@@ -545,7 +546,7 @@ def test_rated_models_stand_in_tiers_unless_people_see_no_difference_or_prompts_
     for (_, (row,)), mean in zip(table.groups, made.overall.means.values(), strict=True):
         assert row.cells[0].value == mean.value and len(row.cells) == len(made.skills)
     answers = made_up_ratings.rated_answers({"one": 3.0, "two": 3.0})
-    _, table = of(made_up_ratings.rated_again(answers, np.full((120, 3), 3.0)))
+    _, table = of(made_up_ratings.rated_again(answers, np.full((240, 3), 3.0)))
     assert all(cell.unordered for _, rows in table.groups for row in rows for cell in row.cells)
     _, table = of(made_up_ratings.rated_answers({"a": 2.0, "b": 4.0}, counting=5))
     orders = [column.note.endswith("no order") for column in table.columns[1:]]

@@ -138,7 +138,8 @@ def test_from_a_figure_to_the_images_behind_it_and_to_one_prompt(
     sites: Sites, open_page: Opener
 ) -> None:
     page = open_page(f"{sites('models')}models", "#board")
-    page.locator(".as-models tbody td a").nth(1).click()
+    row = page.locator(".as-models tbody tr").filter(has_text="Aurora XL")
+    row.locator("td a").nth(1).click()
     expect(page.locator("h1")).to_contain_text("Aurora XL")
     page.wait_for_function("() => document.querySelector('#images img')?.naturalWidth > 0")
     tile = page.locator("#images .as-picture").first.bounding_box()
