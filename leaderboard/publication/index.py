@@ -190,7 +190,7 @@ def weighed_base(parts: Mapping[str, Scaled], view: View, *, tested: bool) -> We
                 if name in unjoined
                 else np.where(np.isfinite(drawn), drawn, np.nan),
                 contributions=draws[name].contributions if tested else None,
-                n_clusters=min((cell.n_clusters for cell in cells), default=0),
+                n_clusters=np.array([cell.n_clusters for cell in cells], np.intp),
             )
         )
     return WeighedBase(

@@ -51,7 +51,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arrays import BoolArray, FloatArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.rows import notes
 from benchmarks.schema import Scale
 from benchmarks.statistics.intervals import bca
@@ -126,7 +126,7 @@ class Headlines:
     # shape (n, G), see `statistics.influence`; a row with NaN is not tested. None: nobody
     # is
     contributions: FloatArray | None = None
-    n_clusters: int = 0  # fewest clusters behind a value; 0 where it is not known
+    n_clusters: IntArray | None = None  # shape (n,), behind each value; None where it is not known
 
     def __post_init__(self) -> None:
         n, b = len(self.metrics), self.resamples.shape[-1]
@@ -155,7 +155,9 @@ class AlignedBoard:
     # shape (M, M), squared differences of the rescaled contributions, in single precision
     # to save memory; NaN where two metrics cannot be tested. None: nobody can
     squares: NDArray[np.float32] | None = None
-    n_clusters: int = 0  # fewest clusters behind a value
+    n_clusters: FloatArray | float = (
+        math.inf
+    )  # shape (M,), behind each value; infinite where it has none
 
     @property
     def nbytes(self) -> int:
@@ -177,7 +179,10 @@ class AlignedBoard:
         rescaled[rows] = scaled
         points[rows], met = borda_points(scaled)
         squares = _squares(board, rows, defined, len(metrics))
-        return cls(present, rescaled, points, met, squares, board.n_clusters)
+        n_clusters = np.full(len(metrics), math.inf)
+        if board.n_clusters is not None:
+            n_clusters[rows] = board.n_clusters[defined]
+        return cls(present, rescaled, points, met, squares, n_clusters)
 
 
 def _squares(
@@ -323,7 +328,8 @@ def _index_ranks(
     index = _mean(rescaled, weights, present)
     points, met = [part.points for part in parts], [part.met for part in parts]
     borda = borda_share(points, met, present * weights)
-    n_clusters = min(part.n_clusters for part in parts)
+    fewest = np.min([np.broadcast_to(part.n_clusters, len(metrics)) for part in parts], axis=0)
+    n_clusters = np.where(np.isfinite(fewest), fewest, 0).astype(np.intp)
     indices, bordas = _intervals(index, n_clusters), _intervals(borda, n_clusters)
     commons = [_UNDEFINED] * len(metrics)
     if shared.all():
@@ -361,11 +367,10 @@ def _mean(parts: Sequence[FloatArray], weights: FloatArray, present: BoolArray) 
     return mean
 
 
-def _intervals(draws: FloatArray, n_clusters: int) -> list[Interval]:
-    """Percentile intervals, expanded as for the benchmark with the fewest clusters."""
+def _intervals(draws: FloatArray, n_clusters: IntArray) -> list[Interval]:
+    """Percentile intervals, expanded as for the benchmark where the metric has the fewest clusters."""
     nowhere = np.full(len(draws), np.nan)  # several benchmarks have no influences of their own
-    clusters = np.full(len(draws), n_clusters)
-    low, high = bca(draws[:, 0], draws[:, 1:], nowhere, n_clusters=clusters).ends
+    low, high = bca(draws[:, 0], draws[:, 1:], nowhere, n_clusters=n_clusters).ends
     ends = zip(draws[:, 0].tolist(), low.tolist(), high.tolist(), strict=True)
     return [Interval(*end) for end in ends]
 

@@ -162,14 +162,14 @@ class Found:
     uncorrected: bool = False  # whether boards show percentile intervals of the measure
 
     @classmethod
-    def of(cls, draws: FloatArray, plan: PerturbedPlan, measure: str = "") -> Found:
+    def of(cls, draws: FloatArray, plan: PerturbedPlan, *, uncorrected: bool = False) -> Found:
         """From values in the sample and in all draws of the plan, shape (2 R, 1 + B + 2 G)."""
         value = draws[:, 0]
         resamples, without, twice = plan.split(draws[:, 1:])
         shares = contributions(value, without, twice, np.ones(without.shape, bool))
         bias = (without + twice) / 2.0 - value[:, None]
         n_clusters = len(plan.clusters)
-        return cls(value, resamples, shares, shares - bias, n_clusters, measure in OVER_MODELS)
+        return cls(value, resamples, shares, shares - bias, n_clusters, uncorrected)
 
     @property
     def acceleration(self) -> FloatArray:
@@ -231,7 +231,7 @@ def batch(
         sample = drawn(scenario.design, rng)
         draws.append(MEASURES[scenario.measure](sample, counts).T)
         others.append(_perm_both(scenario, sample, signs))
-    found = Found.of(np.concatenate(draws), plan, scenario.measure)
+    found = Found.of(np.concatenate(draws), plan, uncorrected=scenario.measure in OVER_MODELS)
     ends = {name: method(found) for name, method in METHODS.items()}
     true = np.tile(truth, size)
     rejected = _tests(found, signs)
