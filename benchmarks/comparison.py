@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
+import numpy as np
+from numpy.typing import ArrayLike
+
+from benchmarks.statistics.multiplicity import benjamini_hochberg
 
 LEVEL = 0.05
 """Corrected p-values below this tell two metrics apart."""
-Correction = Literal["holm", "benjamini_hochberg"]
-CORRECTIONS = {
-    "holm": (holm, "Holm"),
-    "benjamini_hochberg": (benjamini_hochberg, "Benjamini-Hochberg"),
+Correction = Literal["joint", "benjamini_hochberg"]
+CORRECTIONS: Mapping[Correction, str] = {
+    "joint": "joint tests",
+    "benjamini_hochberg": "Benjamini-Hochberg",
 }
+"""What the p-values of several pairs are corrected by; `joint` is `statistics.joint_tests`."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,14 @@ class Compared:
         return -self.difference, -self.ci_high, -self.ci_low
 
 
-def corrected(rows: Sequence[Compared], method: Correction) -> tuple[Compared, ...]:
-    """The rows with p-values corrected over all of them; those without a test do not count."""
-    correct, _ = CORRECTIONS[method]
-    values = correct([row.p_value for row in rows])
+def corrected(rows: Sequence[Compared], joint: ArrayLike | None = None) -> tuple[Compared, ...]:
+    """The rows with p-values corrected over all of them; those without a test do not count.
+
+    `joint`: p-values of joint tests, one for each row. None: Benjamini and Hochberg's method.
+    """
+    method: Correction = "benjamini_hochberg" if joint is None else "joint"
+    alone = np.array([row.p_value for row in rows])
+    values = benjamini_hochberg(alone) if joint is None else np.where(np.isnan(alone), alone, joint)
     n_tests = sum(math.isfinite(row.p_value) for row in rows)
     return tuple(
         replace(row, p_corrected=float(p), correction=method, n_tests=n_tests)
@@ -214,8 +222,9 @@ def correction_words(found: Compared, of: str) -> str:
     """The corrected p-value, by its name; `of` says what was corrected over, in the plural."""
     if found.correction is None or math.isnan(found.p_corrected):
         return ""
-    _, name = CORRECTIONS[found.correction]
-    return f"{name} over {found.n_tests:,} {of}: {p_words(found.p_corrected)}"
+    return (
+        f"{CORRECTIONS[found.correction]} over {found.n_tests:,} {of}: {p_words(found.p_corrected)}"
+    )
 
 
 def dominance_words(found: Compared, a: str, b: str) -> str:

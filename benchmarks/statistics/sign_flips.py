@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -41,34 +41,6 @@ _CLOSE = 1e-6
 """Rows whose distance is a smaller share of their size than this are subtracted one by one: a
 difference of products would be rounding there."""
 _AT_A_TIME = 4096
-
-
-def squared_differences(contributions: FloatArray) -> FloatArray:
-    """Σ_g (P_a,g - P_b,g)² of each two rows.
-
-    `contributions` (M, G), see `statistics.influence`.
-    Returns: shape (M, M), symmetric, exactly 0 for rows that differ by rounding only; NaN for rows
-    with a NaN, and everywhere where there is no block.
-    """
-    n = len(contributions)
-    found = np.full((n, n), np.nan)
-    able = np.flatnonzero(np.isfinite(contributions).all(axis=1))
-    if not (able.size and contributions.shape[1]):
-        return found
-    rows = contributions[able] - contributions[able].mean(axis=0)  # products of small numbers
-    products = rows @ rows.T
-    sizes = np.diag(products)
-    both = sizes[:, None] + sizes
-    squares = np.maximum(both - products - products.T, 0.0)
-    a, b = np.nonzero(np.triu(squares <= _CLOSE * both, 1))
-    for begin in range(0, a.size, _AT_A_TIME):
-        part = slice(begin, begin + _AT_A_TIME)
-        d = less_rounding(contributions[able[a[part]]], contributions[able[b[part]]])
-        exact = np.square(d).sum(axis=1)
-        squares[a[part], b[part]] = squares[b[part], a[part]] = exact
-    np.fill_diagonal(squares, 0.0)
-    found[np.ix_(able, able)] = squares
-    return found
 
 
 def flip_bound(difference: FloatArray, squares: FloatArray) -> FloatArray:
@@ -109,7 +81,7 @@ BOUND = 1.0 / (1.0 + ALL_DRAWS)
 """Where the exact p-value is known to lie below the smallest that drawing can give, its upper bound
 is given instead and nothing is drawn."""
 
-_SLACK = 1e-9  # share of the size of both sides within which two sums are equal but for rounding
+SLACK = 1e-9  # share of the size of both sides within which two sums are equal but for rounding
 _PAIR_CELLS = 1 << 17
 """Pairs times patterns compared at a time: with fewer, the calls cost more than the comparing."""
 _PAIRS_AT_A_TIME = 128
@@ -121,12 +93,12 @@ def less_rounding(a: FloatArray, b: FloatArray) -> FloatArray:
     d = a - b
     size = np.maximum(np.abs(a), np.abs(b)).max(axis=1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore"):
-        return np.where(np.abs(d) <= _SLACK * size, 0.0, d)
+        return np.where(np.abs(d) <= SLACK * size, 0.0, d)
 
 
 @dataclass(frozen=True)
 class PairTests:
-    """Tests of p pairs of metrics; all arrays have shape (p,)."""
+    """Tests of p pairs of metrics, each alone; all arrays have shape (p,)."""
 
     p_value: FloatArray  # two-sided; NaN where a metric has no contributions
     n_units: NDArray[np.int32]  # blocks of clusters in which the two differ
@@ -136,40 +108,16 @@ class PairTests:
     exact: NDArray[np.bool_]  # whether every pattern was looked at
 
 
-@dataclass(frozen=True)
-class FlipTests(PairTests):
-    """Tests between each two of M metrics; all arrays have shape (M, M), p is 1 on the diagonal."""
-
-    difference: FloatArray  # value of the row's metric less that of the column's
-
-    @classmethod
-    def untested(cls, n_metrics: int) -> FlipTests:
-        """A table to be filled in: NaN and zeros. Its differences take no memory and stay NaN."""
-        shape = (n_metrics, n_metrics)
-        unknown, counts = np.full(shape, np.nan), np.zeros((2, *shape), np.int32)
-        open_ = np.broadcast_to(np.nan, shape)
-        return cls(unknown, counts[0], counts[1], np.zeros(shape, bool), open_)
-
-    def of(self, order: IntArray) -> FlipTests:
-        """The same for some of the metrics, in the order given."""
-        square = np.ix_(order, order)
-        return FlipTests(*(getattr(self, field.name)[square] for field in fields(self)))
-
-    @property
-    def bounded(self) -> NDArray[np.bool_]:
-        """Mask (M, M) of p-values that are upper bounds which drawing would better."""
-        loose: NDArray[np.bool_] = (self.n_patterns == 0) & (self.n_units > 0)
-        return loose & (self.p_value >= BOUND)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays; differences that were left open take none."""
-        arrays = (getattr(self, field.name) for field in fields(self))
-        return sum(int(array.nbytes) for array in arrays if all(array.strides))
-
-
-def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
-    """Test each two metrics.
+def pair_tests(
+    contributions: ArrayLike,
+    first: IntArray,
+    second: IntArray,
+    seed: int,
+    *,
+    most_draws: int = ALL_DRAWS,
+    most_drawn: int | None = None,
+) -> PairTests:
+    """Test some pairs of rows, each alone.
 
     Were two metrics exchangeable within clusters, the difference of their contributions d_g = P_a,g
     - P_b,g could as well have had the other sign in each block g. The statistic is |Σ d_g|, its
@@ -183,36 +131,6 @@ def flip_tests(contributions: ArrayLike, seed: int) -> FlipTests:
     2 exp(-(Σ d_g)² / (2 Σ d_g²)), which the share over all patterns cannot exceed (Hoeffding 1963,
     theorem 2), lies below `BOUND`, p is that bound. Two metrics that differ in no block have
     p = 1.
-
-    `contributions` (M, G), one row per metric; a row with NaN is not tested; `seed`: of the signs;
-    stored with the results.
-    """
-    shares = np.asarray(contributions, np.float64)
-    tests = FlipTests.untested(len(shares))
-    able = np.flatnonzero(_testable(shares))
-    difference = np.full(tests.p_value.shape, np.nan)
-    difference[np.ix_(able, able)] = np.subtract.outer(*[shares[able].sum(axis=1)] * 2)
-    tests.p_value[able, able] = 1.0
-    a, b = (able[side] for side in np.triu_indices(able.size, 1))
-    found = pair_tests(shares, a, b, seed)
-    for one, other in ((a, b), (b, a)):
-        tests.p_value[one, other] = found.p_value
-        tests.n_units[one, other] = found.n_units
-        tests.n_patterns[one, other] = found.n_patterns
-        tests.exact[one, other] = found.exact
-    return replace(tests, difference=difference)
-
-
-def pair_tests(
-    contributions: ArrayLike,
-    first: IntArray,
-    second: IntArray,
-    seed: int,
-    *,
-    most_draws: int = ALL_DRAWS,
-    most_drawn: int | None = None,
-) -> PairTests:
-    """Test some pairs of rows; see `flip_tests`.
 
     Drawing for a hundred thousand pairs takes ten seconds. Where somebody waits for that, p-values
     that would be drawn are upper bounds instead (`flip_bound`), about three times as large: what
@@ -231,18 +149,18 @@ def pair_tests(
         np.zeros(size, np.int32),
         np.zeros(size, bool),
     )
-    whole = _testable(shares)
+    whole = testable(shares)
     able = np.flatnonzero(whole[first] & whole[second])
-    pairs = _Pairs.of(shares, first[able], second[able])
+    pairs = RowPairs.of(shares, first[able], second[able])
     found.n_units[able] = pairs.n_units
-    few = pairs.n_units <= ENUMERATED
-    far = ~few & (pairs.bound < BOUND)
+    few, bound = pairs.n_units <= ENUMERATED, pairs.bound
+    far = ~few & (bound < BOUND)
     found.exact[able] = few
     found.n_patterns[able[few]] = 2 ** pairs.n_units[few]
     found.p_value[able[few]] = _enumerate_few(shares, pairs.where(few))
-    found.p_value[able[far]] = pairs.bound[far]
+    found.p_value[able[far]] = bound[far]
     if most_drawn is not None and np.count_nonzero(~few & ~far) > most_drawn:
-        found.p_value[able[~few & ~far]] = tightened(pairs.bound[~few & ~far])
+        found.p_value[able[~few & ~far]] = tightened(bound[~few & ~far])
         return found
     drawn = able[~few & ~far]
     hits = _hits(shares, pairs.where(~few & ~far), seed, 0, FIRST_DRAWS)
@@ -257,26 +175,37 @@ def pair_tests(
     return found
 
 
-def _testable(shares: FloatArray) -> NDArray[np.bool_]:
+def testable(shares: FloatArray) -> NDArray[np.bool_]:
     """Rows that have contributions: some, and all of them."""
     found: NDArray[np.bool_] = np.asarray(np.isfinite(shares).all(axis=1))
     return found & bool(shares.shape[1])
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Pairs of metrics: `first` and `second` (p,), units that differ, what makes a hit, a bound."""
+class RowPairs:
+    """Pairs of rows of contributions with the sums of their differences d_g; all of shape (p,)."""
 
-    first: IntArray
-    second: IntArray
-    n_units: IntArray
-    least: FloatArray
-    bound: FloatArray
+    first: IntArray  # one row of each pair
+    second: IntArray  # the other
+    n_units: IntArray  # blocks in which the two differ
+    total: FloatArray  # Σ d_g
+    least: FloatArray  # what a sum under flipped signs must reach: |Σ d_g| but for rounding
+    square: FloatArray  # Σ d_g²
+
+    @property
+    def bound(self) -> FloatArray:
+        """Hoeffding's bound of the p-value; 1 where the two do not differ."""
+        unequal = self.square > 0
+        bound = np.ones(self.first.size)
+        total, square = self.total[unequal], self.square[unequal]
+        bound[unequal] = 2.0 * np.exp(-(total**2) / (2.0 * square))
+        return bound
 
     @classmethod
-    def of(cls, shares: FloatArray, first: IntArray, second: IntArray) -> _Pairs:
+    def of(cls, shares: FloatArray, first: IntArray, second: IntArray) -> RowPairs:
+        """Pairs of rows of contributions (R, G) without NaN."""
         n_units = np.zeros(first.size, np.intp)
-        least, bound = np.zeros(first.size), np.ones(first.size)
+        total, least, square = np.zeros((3, first.size))
         largest = np.abs(shares).max(axis=1, initial=0.0)
         for begin in range(0, first.size, _PAIRS_AT_A_TIME):
             part = slice(begin, begin + _PAIRS_AT_A_TIME)
@@ -284,27 +213,27 @@ class _Pairs:
             size = np.maximum(largest[one], largest[other])
             d = _differences(shares[one], shares[other], size[:, None])
             n_units[part] = np.count_nonzero(d, axis=1)
-            total, square = d.sum(axis=1), np.square(d).sum(axis=1)
-            least[part] = np.abs(total) - _SLACK * np.abs(d).sum(axis=1)
-            unequal = square > 0
-            bound[part][unequal] = 2.0 * np.exp(-(total[unequal] ** 2) / (2.0 * square[unequal]))
-        return cls(first, second, n_units, least, bound)
+            total[part], square[part] = d.sum(axis=1), np.square(d).sum(axis=1)
+            least[part] = np.abs(total[part]) - SLACK * np.abs(d).sum(axis=1)
+        return cls(first, second, n_units, total, least, square)
 
-    def where(self, chosen: NDArray[np.bool_]) -> _Pairs:
+    def where(self, chosen: NDArray[np.bool_]) -> RowPairs:
+        """Those of a mask (p,)."""
         return self.at(np.flatnonzero(chosen))
 
-    def at(self, chosen: IntArray) -> _Pairs:
-        return _Pairs(*(getattr(self, field.name)[chosen] for field in fields(self)))
+    def at(self, chosen: IntArray) -> RowPairs:
+        """Those at some places."""
+        return RowPairs(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 def _differences(a: FloatArray, b: FloatArray, size: FloatArray) -> FloatArray:
     """Differences of a and b; zero where only rounding parts them, which their largest share tells."""
     d: FloatArray = a - b
-    d[np.abs(d) <= _SLACK * size] = 0.0
+    d[np.abs(d) <= SLACK * size] = 0.0
     return d
 
 
-def _enumerate_few(shares: FloatArray, pairs: _Pairs) -> FloatArray:
+def _enumerate_few(shares: FloatArray, pairs: RowPairs) -> FloatArray:
     largest = np.abs(shares).max(axis=1, initial=0.0)
     found = [
         _enumerated(_differences(shares[a], shares[b], np.maximum(largest[a], largest[b])))
@@ -321,10 +250,10 @@ def _enumerated(d: FloatArray) -> float:
     sums = np.array([d[0]])
     for step in d[1:]:
         sums = np.concatenate([sums + step, sums - step])
-    return float((np.abs(sums) >= np.abs(d.sum()) - _SLACK * np.abs(d).sum()).mean())
+    return float((np.abs(sums) >= np.abs(d.sum()) - SLACK * np.abs(d).sum()).mean())
 
 
-def _hits(shares: FloatArray, pairs: _Pairs, seed: int, begin: int, end: int) -> FloatArray:
+def _hits(shares: FloatArray, pairs: RowPairs, seed: int, begin: int, end: int) -> FloatArray:
     """Patterns begin..end-1 in which each pair's sum is as large as without flips, shape (p,)."""
     found = np.zeros(pairs.first.size)
     if not found.size:

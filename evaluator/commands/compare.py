@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,8 +96,7 @@ def compare(
 ) -> None:
     """Compare two metrics, or each two of several, by the test of the boards.
 
-    The scores files that boards publish give the p-values of the boards, before the board's
-    correction over all its pairs.
+    Several are tested together, as on the boards; two are tested alone.
 
     Example: python -m evaluator compare ts2 --scores a.csv b.csv --data data
     """
@@ -133,11 +131,10 @@ def compare(
 def _rows(chosen: Chosen, card: Card, names: Mapping[str, str]) -> tuple[Compared, ...]:
     """Each two of several metrics on one slice, or two of them on all that were chosen."""
     # It brings scipy.stats, which takes seconds to import and no other command needs.
-    from leaderboard.ranking.comparing import Match, compare_cells  # noqa: PLC0415
+    from leaderboard.ranking.comparing import Match, compare_all, compare_cells  # noqa: PLC0415
 
     if len(names) > 2:
-        matches = [Match(chosen.first, a, b) for a, b in combinations(range(len(names)), 2)]
-        return corrected(compare_cells(matches, card, names), "holm")
+        return compare_all(chosen.first, card, names)
     matches = [Match(one, 0, 1) for one in (chosen.first, *chosen.others)]
     return each_corrected(compare_cells(matches, card, names))
 
@@ -151,14 +148,11 @@ def each_corrected(rows: Sequence[Compared]) -> tuple[Compared, ...]:
     of_skills = [row.skill != first.skill for row in others]
     parts = {
         chosen: iter(
-            corrected(
-                [row for row, by in zip(others, of_skills, strict=True) if by == chosen],
-                "benjamini_hochberg",
-            )
+            corrected([row for row, by in zip(others, of_skills, strict=True) if by == chosen])
         )
         for chosen in (True, False)
     }
-    return (*corrected([first], "holm"), *(next(parts[by]) for by in of_skills))
+    return (first, *(next(parts[by]) for by in of_skills))
 
 
 @dataclass(frozen=True)
@@ -309,9 +303,6 @@ def pair_report(
     for line in said:
         if line:
             yield Padding(Text(line), (0, 0, 0, 2), expand=False)
-    if math.isfinite(first.p_value):
-        alone = Text("One pair is tested: Holm's correction changes nothing.")
-        yield Padding(alone, (0, 0, 0, 2), expand=False)
     yield Text("")
     if len(rows) > 1:
         heads: list[Head] = [
@@ -347,7 +338,7 @@ def field_report(
     yield from _matrix(rows, order, values, width)
     apart = sum(row.told_apart for row in rows)
     yield Text(
-        f"Upper right: p after Holm's correction over {plural('pair', rows[0].n_tests)}; "
+        f"Upper right: p of joint tests of {plural('pair', rows[0].n_tests)}; "
         f"{apart} below {LEVEL}. Lower left: difference, column less row. Dash: not tested."
     )
     for row in rows:
@@ -404,8 +395,8 @@ def _matrix(
         return
     ordered = sorted(rows, key=lambda r: (order.index(r.metric_a), order.index(r.metric_b)))
     for row in ordered:
-        holm = correction_words(row, "pairs")
-        yield Text(f"{verdict(row, row.metric_a, row.metric_b)}; {holm or row.untested}.")
+        joint = correction_words(row, "pairs")
+        yield Text(f"{verdict(row, row.metric_a, row.metric_b)}; {joint or row.untested}.")
 
 
 def _where(row: Compared, card: Card) -> str:
@@ -422,14 +413,13 @@ def _label(row: Compared, card: Card) -> str:
 
 def _cells(row: Compared, card: Card) -> list[str]:
     units = ", ".join(map(str, row.tally)) if row.tally else _DASH
-    alone = row.correction == "holm"
     return [
         _label(row, card),
         _value(row.value_a),
         _value(row.value_b),
         _difference(row),
         _p(row.p_value),
-        _DASH if alone else _p(row.p_corrected) + ("*" if row.told_apart else ""),
+        _DASH if row.correction is None else _p(row.p_corrected) + ("*" if row.told_apart else ""),
         units,
         f"{row.effect:.2f}".replace("-", "−") if math.isfinite(row.effect) else _DASH,
     ]

@@ -39,7 +39,7 @@ from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import JudgeColumns, Selection, selection
 from leaderboard.publication.model_entries import ModelEntry
 from leaderboard.publication.reader import View
-from leaderboard.ranking.rank_ranges import rank_ranges
+from leaderboard.ranking.rank_ranges import ranges_left
 
 MAX_MISSING = 0.01
 """Of the images of a whole set: with more missing a model could choose the prompts it is ranked by."""
@@ -93,9 +93,10 @@ def ranked_means(
     found: Estimates = estimates(scores, counts)
     enough = found.n_prompts >= least_prompts(int(able.sum()))
     kept = np.where(able & enough, found.means, np.nan)
-    ranges = rank_ranges(kept, found.resamples)
     told = np.zeros((len(able), len(able)), bool)
     told[np.ix_(able, able)] = holm_of_pairs(tests.p) < LEVEL
+    better = told & (kept[:, None] > kept)
+    ranges = ranges_left(kept, better, np.asarray(better.any(axis=0)))
     in_tiers = tiers_down(told, np.argsort(-kept, kind="stable")[: np.isfinite(kept).sum()])
     n_prompts = len(scores.sums)
     return tuple(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.schema import Card
+from benchmarks.statistics.joint_tests import LEVEL
 from leaderboard.ledger.judge_pins import Pins
 from leaderboard.models.board_types import Evidence, Judge
 from leaderboard.models.reading import BoardCache
@@ -14,7 +15,7 @@ from leaderboard.publication.measure_names import nearest, skill_title
 from leaderboard.publication.reader import BoardIndex, View, headline_cells
 from leaderboard.publication.skill_names import Part, common_key
 from leaderboard.ranking.cells import Cell, beats_chance, chance_of, is_at_or_below_chance, too_few
-from leaderboard.ranking.rank_ranges import LEVEL, MIN_CLUSTERS
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 FOR, AGAINST, UNDECIDED = "for", "against", "undecided"
 

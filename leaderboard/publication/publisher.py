@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from benchmarks import cases, parquet
 from benchmarks.arrays import FloatArray
 from benchmarks.schema import Benchmark, Card
-from benchmarks.statistics.resampling import seed_of
 from leaderboard.cache import Budget, DiskCache, MemoryCache
 from leaderboard.ledger import queue_file
 from leaderboard.ledger.editions import Edition, is_current
 from leaderboard.ledger.ledger import Ledger
-from leaderboard.publication import snapshot
+from leaderboard.publication import pairs_file, snapshot
 from leaderboard.publication.earlier_boards import archived, cards_to_show
 from leaderboard.publication.entries import Entry, StoredEntries, entries_of, stored
 from leaderboard.publication.model_entries import PATH as MODELS
@@ -38,6 +37,7 @@ from leaderboard.publication.model_entries import (
     readable_track,
     track_bytes,
 )
+from leaderboard.publication.pairs_file import pairs_bytes, pairs_path
 from leaderboard.publication.results import (
     Origin,
     Published,
@@ -57,11 +57,9 @@ from leaderboard.publication.snapshot import (
     snapshot_changes,
 )
 from leaderboard.publication.static_page import STATIC_PATH, static_page
-from leaderboard.ranking import pairs
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import Draws, read_draws, stacked
-from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path, read_pairs, tests_of
-from leaderboard.ranking.slices import Slice, ranked
+from leaderboard.ranking.slices import Ranked, Slice, ranked
 from leaderboard.records import RunResult, Status, Submission
 from leaderboard.store.interface import NotFoundError, Repository, Store, transact
 
@@ -71,23 +69,18 @@ class RunDraws:
     """The draws of one run as far as boards need them."""
 
     resamples: NDArray[np.float32]  # shape (rows, B)
-    # row to its contributions, shape (G,), for rows of the headline
-    contributions: dict[int, FloatArray]
+    contributions: FloatArray  # shape (rows, G)
 
     @classmethod
-    def of(cls, draws: Draws, cells: Sequence[Cell], card: Card) -> RunDraws:
+    def of(cls, draws: Draws) -> RunDraws:
         """What a board needs of the draws of a run."""
-        tested = (cell.row for cell in cells if key_of(cell) == headline(card))
         # In single precision they are published, so in single precision they are ranked by.
-        return cls(
-            np.asarray(draws.resamples, np.float32),
-            {row: draws.contributions[row] for row in tested},
-        )
+        return cls(np.asarray(draws.resamples, np.float32), draws.contributions)
 
     @property
     def nbytes(self) -> int:
         """What they take in memory."""
-        return self.resamples.nbytes + sum(one.nbytes for one in self.contributions.values())
+        return self.resamples.nbytes + self.contributions.nbytes
 
 
 @dataclass(frozen=True)
@@ -99,53 +92,26 @@ class BoardRun:
     draws: Callable[[], RunDraws | None]
 
 
-def headline(card: Card) -> SliceKey:
-    """The slice whose entries are tested against each other for the snapshot.
-
-    What else somebody looks at is tested then: all slices of all boards would take minutes.
-    """
-    one = card.headline
-    return (one.measure, one.variant, one.split, one.facet, None)
-
-
-def ranked_board(
-    card: Card, runs: Sequence[BoardRun], known: Pairs | None = None
-) -> tuple[Board, Pairs | None]:
-    """The board of a benchmark, and the tests of its headline; None where that has no entry."""
+def ranked_board(card: Card, runs: Sequence[BoardRun]) -> tuple[Board, Ranked | None]:
+    """The board of a benchmark, and its ranked headline; None where that has no entry."""
     slices: dict[SliceKey, list[tuple[RunDraws | None, Cell]]] = {}
     for run in runs:
         draws = run.draws()
         for cell in run.cells:
             slices.setdefault(key_of(cell), []).append((draws, cell))
-    pairs = None
-    cells: list[Cell] = []
-    for key, found in slices.items():
-        one = _slice(found, tested=key == headline(card))
-        if key == headline(card):
-            pairs = _tested(one, card, known)
-            cells += ranked(one, card, tests=pairs.tests).cells
-        else:
-            cells += ranked(one, card, tested=False).cells
-    return Board(card, cells), pairs
+    slices_ranked = {key: ranked(_slice(found), card) for key, found in slices.items()}
+    cells = [cell for one in slices_ranked.values() for cell in one.cells]
+    of = card.headline
+    headline: SliceKey = (of.measure, of.variant, of.split, of.facet, None)
+    return Board(card, cells), slices_ranked.get(headline)
 
 
-def _slice(found: Sequence[tuple[RunDraws | None, Cell]], *, tested: bool) -> Slice:
+def _slice(found: Sequence[tuple[RunDraws | None, Cell]]) -> Slice:
     draws = Draws(
         resamples=stacked([d.resamples[cell.row] if d else None for d, cell in found]),
-        contributions=stacked(
-            [d.contributions.get(cell.row) if d and tested else None for d, cell in found]
-        ),
+        contributions=stacked([d.contributions[cell.row] if d else None for d, cell in found]),
     )
     return Slice(tuple(cell for _, cell in found), draws)
-
-
-def _tested(one: Slice, card: Card, known: Pairs | None) -> Pairs:
-    """The tests between the entries of a slice that may rank."""
-    fit = np.array([cell.fit and cell.value is not None for cell in one.cells], bool)
-    shares = np.where(fit[:, None], one.draws.contributions, np.nan)
-    entry_ids = tuple(cell.entry_id for cell in one.cells)
-    seed = seed_of(card.name, card.revision)
-    return Pairs(card.revision, entry_ids, tests_of(entry_ids, shares, seed, known))
 
 
 IN_MEMORY = 512 << 20
@@ -177,7 +143,7 @@ class DrawsCache:
         key = _key(card, submission_id, origin)
         found = self._memory.get(key) or self._from_disk(key)
         if found is None:
-            found = RunDraws.of(read_draws(self._store, card, cells), cells, card)
+            found = RunDraws.of(read_draws(self._store, card, cells))
             if found.resamples.size:  # Else there are none yet, which is nothing to remember.
                 self._to_disk(key, found)
         if found.resamples.size:
@@ -196,9 +162,7 @@ class DrawsCache:
             return None
         try:
             with np.load(BytesIO(content), allow_pickle=False) as found:
-                rows = found["rows"].tolist()
-                tested = dict(zip(rows, found["contributions"], strict=True))
-                return RunDraws(found["resamples"], tested)
+                return RunDraws(found["resamples"], found["contributions"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             # A copy that cannot be read, of what the store has: it is read there again.
             self._disk.drop(key)
@@ -208,18 +172,12 @@ class DrawsCache:
         if self._disk is None:
             return
         content = BytesIO()
-        np.savez(
-            content,
-            resamples=draws.resamples,
-            rows=np.array(list(draws.contributions), np.int64),
-            contributions=np.array(list(draws.contributions.values()), np.float64),
-        )
+        np.savez(content, resamples=draws.resamples, contributions=draws.contributions)
         self._disk.put(key, content.getvalue())
 
 
 def _key(card: Card, submission_id: str, origin: RunOrigin) -> str:
-    # The headline decides which contributions are kept.
-    words = (card.name, card.headline.model_dump_json(), submission_id, origin.sha256)
+    words = (card.name, submission_id, origin.sha256)
     return hashlib.sha256("\n".join(words).encode()).hexdigest() + ".npz"
 
 
@@ -237,17 +195,15 @@ def build_snapshot(
         if run.result.benchmark in cards and is_current(run.result, cards[run.result.benchmark])
     ]
     boards = {
-        name: ranked_board(
-            card, [_on_board(r, card) for r in current if r.result.benchmark == name]
-        )[0]
+        name: ranked_board(card, [_on_board(r) for r in current if r.result.benchmark == name])[0]
         for name, card in cards.items()
     }
     return Snapshot(built_at=built_at, entries=_entries(current), boards=boards)
 
 
-def _on_board(run: Published, card: Card) -> BoardRun:
+def _on_board(run: Published) -> BoardRun:
     cells, draws = run.cells(), run.draws
-    return BoardRun(cells, lambda: None if draws is None else RunDraws.of(draws, cells, card))
+    return BoardRun(cells, lambda: None if draws is None else RunDraws.of(draws))
 
 
 def _entries(runs: Sequence[Published]) -> dict[str, Entry]:
@@ -297,8 +253,8 @@ class Update:
         for run in new:
             name = run.submission.submission_id
             self._new.setdefault(name, {})[run.result.benchmark] = run
-        self.ranked: dict[str, Pairs | None] = {}
-        """Boards that were ranked, with the tests of their headlines."""
+        self.headlines: dict[str, Ranked | None] = {}
+        """Boards that were ranked, with their headlines."""
         self.track = ModelTrack()
         """The models of the last snapshot that was made."""
 
@@ -386,27 +342,8 @@ class Update:
             return Board(card, load=lambda: columns.table)
         cells, hashes = self._last_cells(card), dict(before)
         there = [self._run(card, one, run, cells, hashes) for one, run in runs]
-        known_pairs = self._known_pairs(card, runs, cells, hashes)
-        board, self.ranked[card.name] = ranked_board(card, there, known_pairs)
+        board, self.headlines[card.name] = ranked_board(card, there)
         return board
-
-    def _known_pairs(
-        self,
-        card: Card,
-        runs: Sequence[tuple[_Entry, RunOrigin]],
-        cells: Mapping[str, Sequence[Cell]],
-        hashes: Mapping[str, str],
-    ) -> Pairs | None:
-        """The tests between the entries of runs that are as they were."""
-        same = [
-            name
-            for one, run in runs
-            if hashes.get(name := one.submission.submission_id) == run.sha256
-        ]
-        usable = {cell.entry_id for name in same for cell in cells.get(name, ())}
-        if not usable:
-            return None
-        return read_pairs(self._store.public, card.name, card.revision, usable)
 
     def _last_runs(self, card: Card) -> list[tuple[str, str]]:
         """Submissions on the last board of this revision, with the hashes of their results."""
@@ -437,7 +374,7 @@ class Update:
         published = self._new.get(name, {}).get(card.name)
         if published is not None and published.draws is not None:
             cells: Sequence[Cell] = published.cells()
-            draws = RunDraws.of(published.draws, cells, card)
+            draws = RunDraws.of(published.draws)
             self._cache.put(card, name, run, draws)
             return BoardRun(cells, lambda: draws)
         if last_hashes.get(name) == run.sha256 and name in last_cells:
@@ -485,11 +422,12 @@ def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str,
     changes[STATIC_PATH] = static_page(built)
     if update.track.entries or public.has(MODELS):
         changes[MODELS] = track_bytes(update.track)
-    for name, tests in update.ranked.items():
-        if tests is not None:
-            changes[pairs_path(name)] = pairs_file(name, tests)
-        elif public.has(pairs_path(name)):
-            changes[pairs_path(name)] = None
+    for name, headline in update.headlines.items():
+        path = pairs_path(name)
+        if headline is not None:
+            changes[path] = pairs_bytes(built.boards[name].card, headline)
+        elif public.has(path):
+            changes[path] = None
     return changes
 
 
@@ -585,7 +523,7 @@ def table_schemas() -> Mapping[str, pa.Schema]:
     return {
         "submissions": queue_file.SCHEMA,
         "boards": snapshot.SCHEMA,
-        "pairs": pairs.SCHEMA,
+        "pairs": pairs_file.SCHEMA,
         "scores": parquet.SCHEMA,
         "cases": cases.SCHEMA,
     }

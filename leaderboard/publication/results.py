@@ -29,7 +29,7 @@ from leaderboard.records import Cost, Findings, Kind, OrderFigures, RunResult, S
 from leaderboard.store.interface import NotFoundError, Repository, Store
 from leaderboard.trust import ContentControl, PromptControl, TrustReport
 
-RANKED_BY = 1
+RANKED_BY = 2
 """Version of the code between results and boards. Raise it where equal results would get another
 board (so whenever `editions.CONTRACT` is raised): every board is then ranked anew at the next
 publication."""

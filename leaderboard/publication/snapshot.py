@@ -56,7 +56,7 @@ SCHEMA = pa.schema(
         pa.field("rank", _COUNT),
         pa.field("rank_low", _COUNT),
         pa.field("rank_high", _COUNT),
-        pa.field("p_best", _NUMBER),
+        pa.field("best_share", _NUMBER),
         pa.field("tier", _COUNT),
         pa.field("distrust", _TEXT, nullable=False),
         pa.field("note", _TEXT, nullable=False),
@@ -208,6 +208,8 @@ OLD_PATH = "snapshot.json"
 """Where snapshots of version 1 are, all of one in JSON; the next publication replaces it."""
 METADATA, ENTRIES = b"assay", b"assay.entries"
 """Keys of the metadata of the file: one JSON value, and the entries, one as JSON a line."""
+_EARLIER = {"p_best": "best_share"}
+"""Names that columns had before; a snapshot that is kept still has them."""
 _ROWS = 1 << 16  # Of a row group; a board begins a new one
 _CODEC: dict[str, Any] = {"compression": "zstd", "compression_level": 3}
 
@@ -290,7 +292,7 @@ def parse_snapshot(content: bytes) -> Snapshot:
         entries = StoredEntries(dict(zip(header.entry_ids, lines, strict=True)))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _damaged(_first_line(error)) from error
-    if schema != SCHEMA:
+    if _renamed(schema) != SCHEMA:
         raise _damaged(f"its columns are {ascii(schema.names)[:300]}")
     current = header.ranked_by == RANKED_BY
     return Snapshot(
@@ -348,7 +350,13 @@ def _table(content: bytes, first: int, groups: int) -> Any:
         table = file.read_row_groups(range(first, first + groups), use_threads=False)
     except (pa.ArrowException, OSError, IndexError) as error:
         raise _damaged(_first_line(error)) from error
-    return table.replace_schema_metadata(None).unify_dictionaries().combine_chunks()
+    table = table.replace_schema_metadata(None).unify_dictionaries().combine_chunks()
+    return table.rename_columns(_renamed(table.schema).names)
+
+
+def _renamed(schema: pa.Schema) -> pa.Schema:
+    """A schema with the names that its columns have now."""
+    return pa.schema([field.with_name(_EARLIER.get(field.name, field.name)) for field in schema])
 
 
 def _first_line(error: Exception) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from statistics import NormalDist
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from benchmarks.rows import Row
 from benchmarks.schema import BY_GENERATOR, Card, Selector
@@ -41,7 +41,9 @@ class Cell(BaseModel):
     rank: int | None = None
     rank_low: int | None = None
     rank_high: int | None = None
-    p_best: float | None = None
+    best_share: float | None = Field(
+        default=None, validation_alias=AliasChoices("best_share", "p_best")
+    )
     """Share of the resamples in which it is best of all that are ranked beside it."""
     tier: int | None = None  # Tier by tests corrected over the board; None where none were made
 

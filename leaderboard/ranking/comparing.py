@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.comparison import Compared
+from benchmarks.comparison import Compared, corrected
 from benchmarks.inference import IN_STEPS
 from benchmarks.schema import Card
 from benchmarks.statistics.difference import Differences, Measurements, differences
 from benchmarks.statistics.intervals import MAX_BLOCKS
+from benchmarks.statistics.joint_tests import JointTests
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.rank_ranges import MAX_MISSING
@@ -41,7 +42,7 @@ def compare_cells(
 ) -> tuple[Compared, ...]:
     """Compare the two cells of each match.
 
-    The p-values are those of the boards: a pair that a board does not rank is not tested.
+    The p-values are of each pair alone: a pair that a board does not rank is not tested.
     """
     if not matches:
         return ()
@@ -59,6 +60,17 @@ def compare_cells(
         replace(_compared(match, found, row, card, names), unit=unit)
         for row, match in enumerate(matches)
     )
+
+
+def compare_all(one: Slice, card: Card, names: Mapping[str, str]) -> tuple[Compared, ...]:
+    """Compare each two cells of a slice, tested together as those of a board are."""
+    first, second = np.triu_indices(len(one.cells), 1)
+    matches = [Match(one, int(a), int(b)) for a, b in zip(first, second, strict=True)]
+    rows = compare_cells(matches, card, names)
+    usable = np.array([not why_untested([cell], names) for cell in one.cells], bool)
+    shares = np.where(usable[:, None], one.draws.contributions, np.nan)
+    tests = JointTests.of(shares, seed_of(card.name, card.revision))
+    return corrected(rows, tests.p_value[first, second])
 
 
 def flipped_unit(card: Card, n_blocks: int, n_clusters: Sequence[int]) -> str:

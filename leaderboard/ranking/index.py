@@ -31,14 +31,11 @@ so the difference of two metrics' indices is one sum over the blocks of all benc
 
     index_a - index_b = Σ_k Σ_g d_kg,  d_kg = u_k (P_a,kg - P_b,kg) / (ceiling_k - chance_k),
 
-with u_k = w_k / Σ w, and the paired test of the boards (`statistics.sign_flips`) applies to it as it
+with u_k = w_k / Σ w, and the joint tests of the boards (`statistics.joint_tests`) apply to it as it
 stands: were two metrics exchangeable within clusters, each d_kg could as well have the other sign,
 on every benchmark apart. Where metrics have equal indices although they differ on single benchmarks,
-Σ d² is more than the variance of the sum, and the test errs to the side of no difference. Weights
-change with a slider, so nothing is drawn: the p-value is the upper bound of `statistics.flip_bound`,
-about three times that of drawn signs. Then Holm's correction over all pairs and the rule of the
-boards (`rank_ranges.tiers`). Resamples are not tested with: a thousand of them cannot give a p-value
-that stands the correction over many pairs.
+Σ d² is more than the variance of the sum, and the tests err to the side of no difference. Rank ranges
+and tiers are made of these tests as on the boards (`rank_ranges`).
 """
 
 from __future__ import annotations
@@ -55,11 +52,10 @@ from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.rows import notes
 from benchmarks.schema import Scale
 from benchmarks.statistics.intervals import bca
-from benchmarks.statistics.multiplicity import holm_of_pairs
-from benchmarks.statistics.sign_flips import flip_bound, squared_differences
+from benchmarks.statistics.joint_tests import JointTests
 from leaderboard.ranking.rank_ranges import (
     RankRange,
-    chances_to_be_best,
+    best_shares,
     draw_ranks,
     rank_ranges,
     tiers,
@@ -152,17 +148,16 @@ class AlignedBoard:
     rescaled: FloatArray
     points: FloatArray  # shape (M, 1 + B), Borda points, likewise
     met: FloatArray  # shape (1 + B,), how many others each of its metrics meets
-    # shape (M, M), squared differences of the rescaled contributions, in single precision
-    # to save memory; NaN where two metrics cannot be tested. None: nobody can
-    squares: NDArray[np.float32] | None = None
-    n_clusters: FloatArray | float = (
-        math.inf
-    )  # shape (M,), behind each value; infinite where it has none
+    # shape (M, G), contributions to the rescaled headlines; NaN for a metric that cannot be tested.
+    # None: nobody can
+    contributions: FloatArray | None = None
+    # shape (M,), behind each value; infinite where it has none
+    n_clusters: FloatArray | float = math.inf
 
     @property
     def nbytes(self) -> int:
         """What its arrays take in memory."""
-        arrays = (self.present, self.rescaled, self.points, self.met, self.squares)
+        arrays = (self.present, self.rescaled, self.points, self.met, self.contributions)
         return sum(array.nbytes for array in arrays if array is not None)
 
     @classmethod
@@ -178,50 +173,35 @@ class AlignedBoard:
         rescaled, points = np.zeros((2, len(metrics), drawn.shape[1]))
         rescaled[rows] = scaled
         points[rows], met = borda_points(scaled)
-        squares = _squares(board, rows, defined, len(metrics))
+        contributions = _rescaled(board, rows, defined, len(metrics))
         n_clusters = np.full(len(metrics), math.inf)
         if board.n_clusters is not None:
             n_clusters[rows] = board.n_clusters[defined]
-        return cls(present, rescaled, points, met, squares, n_clusters)
+        return cls(present, rescaled, points, met, contributions, n_clusters)
 
 
-def _squares(
+def _rescaled(
     board: Headlines, rows: NDArray[np.intp], defined: BoolArray, n_metrics: int
-) -> NDArray[np.float32] | None:
-    """Squared differences between the metrics of a comparison, whose rows these are."""
+) -> FloatArray | None:
+    """Contributions of the metrics of a comparison, whose rows these are."""
     if board.contributions is None or not board.contributions.shape[1]:
         return None
-    length = board.scale.ceiling - board.scale.chance
-    found = np.full((n_metrics, n_metrics), np.nan, np.float32)
-    found[np.ix_(rows, rows)] = squared_differences(board.contributions[defined] / length)
+    found = np.full((n_metrics, board.contributions.shape[1]), np.nan)
+    found[rows] = board.contributions[defined] / (board.scale.ceiling - board.scale.chance)
     return found
 
 
-def index_tests(
-    index: FloatArray, squares: Sequence[NDArray[np.floating]], weights: FloatArray
-) -> FloatArray:
-    """Corrected p-values between each two metrics.
+def index_tests(contributions: Sequence[FloatArray], weights: FloatArray) -> JointTests:
+    """Tests between the indices of each two metrics.
 
     Args:
-        index: shape (M,), of metrics that have every benchmark.
-        squares: of each benchmark, shape (M, M): squared differences of rescaled contributions.
+        contributions: to the rescaled headline of each benchmark, shape (M, G) each, of the same
+            metrics; those with NaN are not tested.
         weights: of the benchmarks, at least 0, one of them positive.
-
-    Returns:
-        Shape (M, M), symmetric; NaN where two were not tested.
     """
     shares = np.asarray(weights, np.float64) / np.sum(weights)
-    total = np.zeros((index.size, index.size))
-    for of, share in zip(squares, shares, strict=True):
-        total += share**2 * of
-    return holm_of_pairs(flip_bound(np.subtract.outer(index, index), total))
-
-
-def index_tiers(
-    index: FloatArray, squares: Sequence[NDArray[np.floating]], weights: FloatArray
-) -> tuple[int | None, ...]:
-    """Tiers from those tests; None for a metric that was tested against nobody."""
-    return tiers(index, index_tests(index, squares, weights))
+    parts = [share * of for share, of in zip(shares, contributions, strict=True)]
+    return JointTests.of(np.concatenate(parts, axis=1), _SEED)
 
 
 __all__ = ["Comparison", "Headlines", "IndexRank", "Interval"]
@@ -230,6 +210,7 @@ NO_RESAMPLES = "no interval: a headline behind it is undefined in too many resam
 ALONE = "no Borda share: there is no other metric on its benchmarks"
 NOTHING_IN_COMMON = "no common index: no selected benchmark has every metric"
 NOTHING = "none of the selected benchmarks"
+_SEED = 0  # Of the signs
 _DIGITS = 12  # Values that agree to so many decimals are tied: rounding has no say in a rank
 
 
@@ -254,13 +235,14 @@ class IndexRank:
     # them; NaN where there is none
     common: Interval
     borda: Interval  # Borda share over the benchmarks it has, 0..1; NaN where it met nobody
-    # rank of the index with its 95 % range; None unless it has every selected benchmark
+    # rank of the index, with the ranks that the tests leave open; None unless it has every selected
+    # benchmark
     rank: RankRange | None
-    borda_rank: RankRange | None  # the same of the Borda share
+    borda_rank: int | None  # of the Borda share, likewise
     # share of the resamples in which its index is the highest of the ranked metrics (a tie
     # is shared out); one that is undefined in a resample is not the best there. NaN without
     # a rank or without resamples
-    p_best: float
+    best_share: float
     present: tuple[str, ...]  # selected benchmarks it has
     missing: tuple[str, ...]  # selected benchmarks it lacks: in no sum, and never zero
     note: str  # why something is absent; empty where nothing is
@@ -336,21 +318,23 @@ def _index_ranks(
         commons = indices
     elif shared.any():
         commons = _intervals(_mean(rescaled, weights * shared, present), n_clusters)
-    ranks, borda_ranks, best = (
-        _ranks(index, full),
-        _ranks(borda, full),
-        chances_to_be_best(index[:, 1:], full),
+    tests = _tests([part.contributions for part in parts], weights, full)
+    values, of_borda = (
+        np.where(full, np.round(draws[:, 0], _DIGITS), np.nan) for draws in (index, borda)
     )
-    tiers = _tiers(index[:, 0], [part.squares for part in parts], weights, full)
+    ranks, borda_ranks = rank_ranges(values, tests), rank_ranges(of_borda)
+    best = best_shares(index[:, 1:], full)
+    in_tiers = [None] * len(metrics) if tests is None else tiers(values, tests)
     found = []
     for i, metric in enumerate(metrics):
         has = tuple(name for name, there in zip(chosen, present[i], strict=True) if there)
         lacks = tuple(name for name in chosen if name not in has)
         of = indices[i], commons[i], bordas[i]
         note = _note(*of, has=has, lacks=lacks)
-        places = ranks[i], borda_ranks[i], float(best[i])
+        of_share = borda_ranks[i]
+        places = ranks[i], of_share and of_share.rank, float(best[i])
         found.append(
-            IndexRank(metric, *of, *places, present=has, missing=lacks, note=note, tier=tiers[i])
+            IndexRank(metric, *of, *places, present=has, missing=lacks, note=note, tier=in_tiers[i])
         )
     return tuple(sorted(found, key=_order))
 
@@ -375,27 +359,12 @@ def _intervals(draws: FloatArray, n_clusters: IntArray) -> list[Interval]:
     return [Interval(*end) for end in ends]
 
 
-def _ranks(draws: FloatArray, full: BoolArray) -> list[RankRange | None]:
-    """Ranks among the metrics with full coverage."""
-    ranked = iter(rank_ranges(np.round(draws[full, 0], _DIGITS), draws[full, 1:]))
-    return [next(ranked) if whole else None for whole in full]
-
-
-def _tiers(
-    index: FloatArray,
-    squares: Sequence[NDArray[np.float32] | None],
-    weights: FloatArray,
-    full: BoolArray,
-) -> list[int | None]:
-    """Tiers among the metrics with full coverage."""
-    ranked = np.flatnonzero(full)
-    found: list[int | None] = [None] * len(full)
-    known = [of[np.ix_(ranked, ranked)] for of in squares if of is not None]
-    if len(known) == len(squares):  # else nobody can be tested on one of the benchmarks
-        tiers = index_tiers(np.round(index[full], _DIGITS), known, weights)
-        for place, tier in zip(ranked, tiers, strict=True):
-            found[place] = tier
-    return found
+def _tests(
+    contributions: Sequence[FloatArray | None], weights: FloatArray, full: BoolArray
+) -> JointTests | None:
+    """Tests among the metrics with full coverage; None where a benchmark has no contributions."""
+    known = [np.where(full[:, None], of, np.nan) for of in contributions if of is not None]
+    return index_tests(known, weights) if len(known) == len(contributions) else None
 
 
 def _note(

@@ -1,4 +1,4 @@
-"""From values and joint resamples to ranks, rank ranges and tiers. Pure functions."""
+"""From values and joint tests to ranks, rank ranges and tiers. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray
-from benchmarks.statistics.multiplicity import holm_of_pairs
-from benchmarks.statistics.sign_flips import FlipTests, flip_tests
+from benchmarks.statistics.joint_tests import LEVEL, JointTests
 
 
 class DrawRanks(NamedTuple):
@@ -63,15 +62,14 @@ MIN_CLUSTERS = 8
 MAX_MISSING = 0.02
 """An entry that lacks more than this share of a slice's scores is shown without a rank: else a
 metric could choose the pairs it is ranked by."""
-LEVEL = 0.05  # Of the family of all tests on a board, after Holm's correction
 
 
 class RankRange(NamedTuple):
-    """Where one entry stands on a board."""
+    """Where one entry stands on a board, and where it may truly stand."""
 
     rank: int  # 1 + the number of entries with a strictly better value
-    low: int  # Best rank in 95 % of the resamples
-    high: int  # Worst rank in 95 % of the resamples
+    low: int  # 1 + the number of entries that are significantly better
+    high: int  # Number of entries less those that are significantly worse
 
 
 @dataclass(frozen=True)
@@ -79,33 +77,32 @@ class Ordering:
     """How M entries stand to each other on one slice."""
 
     ranges: tuple[RankRange | None, ...]  # rank and rank range; None for entries that take no part
-    # shape (M,), share of the resamples in which the entry is best, ties shared out; NaN
+    # shape (M,), share of the resamples in which the entry has the best value, ties shared out; NaN
     # for entries that take no part or have no resamples
-    p_best: FloatArray
-    # tests between each two entries, shape (M, M) each; None where none were asked for
-    tests: FlipTests | None
-    # shape (M, M), their p-values after Holm's correction over the pairs that take part;
-    # NaN elsewhere
-    corrected: FloatArray
+    best_share: FloatArray
+    tests: JointTests | None  # between each two entries; None where none were asked for
     # tier of each entry, from 1; None where it takes no part or was not tested
     tiers: tuple[int | None, ...]
 
     def of(self, order: NDArray[np.intp]) -> Ordering:
         """The same with its entries in another order; every one must be there."""
-        square = np.ix_(order, order)
         return Ordering(
             ranges=tuple(self.ranges[i] for i in order),
-            p_best=self.p_best[order],
-            tests=None if self.tests is None else self.tests.of(order),
-            corrected=self.corrected[square],
+            best_share=self.best_share[order],
+            tests=None if self.tests is None else self.tests.at(order),
             tiers=tuple(self.tiers[i] for i in order),
         )
 
     @property
+    def corrected(self) -> FloatArray:
+        """P-values of all pairs together, shape (M, M); NaN where two were not tested."""
+        n = len(self.ranges)
+        return np.full((n, n), np.nan) if self.tests is None else self.tests.p_value
+
+    @property
     def nbytes(self) -> int:
         """What its arrays take in memory."""
-        tests = 0 if self.tests is None else self.tests.nbytes
-        return tests + self.corrected.nbytes + self.p_best.nbytes
+        return self.best_share.nbytes + (0 if self.tests is None else self.tests.nbytes)
 
 
 def ordering(
@@ -116,7 +113,6 @@ def ordering(
     *,
     higher_is_better: bool = True,
     seed: int = 0,
-    tests: FlipTests | None = None,
 ) -> Ordering:
     """Rank the entries of a slice, or of any selection of them.
 
@@ -128,65 +124,70 @@ def ordering(
         able: shape (M,), entries that may have a rank; those with an undefined value get none.
         higher_is_better: False where smaller values are better.
         seed: of the tests.
-        tests: of the same entries, where they are known already: a pair's test depends on that
-            pair and the seed alone, so those of a larger board hold in any selection of it.
     """
     able = able & np.isfinite(values)
     sign = 1.0 if higher_is_better else -1.0
-    kept = np.where(able, values, np.nan)
-    ranges = tuple(rank_ranges(kept, resamples, higher_is_better=higher_is_better))
-    p_best = chances_to_be_best(sign * resamples, able)
-    n = len(values)
-    nothing = np.full((n, n), np.nan)
+    kept = sign * np.where(able, values, np.nan)
+    best_share = best_shares(sign * resamples, able)
     # Without a single block nothing differs anywhere: that is no test, not p = 1.
     if contributions is None or not contributions.shape[1]:
-        return Ordering(ranges, p_best, None, nothing, (None,) * n)
-    if tests is None:
-        tests = flip_tests(np.where(able[:, None], contributions, np.nan), seed)
-    corrected = holm_of_pairs(tests.p_value)
-    return Ordering(ranges, p_best, tests, corrected, tiers(sign * kept, corrected))
+        return Ordering(rank_ranges(kept), best_share, None, (None,) * len(values))
+    able_alone = np.where(able[:, None], contributions, np.nan)
+    tests = JointTests.of(able_alone, seed, higher_is_better=higher_is_better)
+    return Ordering(rank_ranges(kept, tests), best_share, tests, tiers(kept, tests))
 
 
 def rank_ranges(
-    values: NDArray[np.float64], resamples: NDArray[np.floating], *, higher_is_better: bool = True
-) -> list[RankRange | None]:
-    """Ranks of the entries of one board with their 95 % ranges.
+    values: NDArray[np.floating], tests: JointTests | None = None
+) -> tuple[RankRange | None, ...]:
+    """Ranks of the entries of one board, with the ranges that its tests leave them.
+
+    An entry that is significantly worse than the best has not the first rank, whoever the best is.
 
     Args:
-        values: shape (M,), one value per entry; NaN entries get no rank.
-        resamples: shape (M, B), the same values in resamples shared by all entries. Where an
-            entry is undefined in a resample, it takes the last place in it; the others' places
-            do not depend on that.
-        higher_is_better: False where smaller values are better.
+        values: shape (M,), higher is better; NaN entries get no rank.
+        tests: between each two of them. None: every rank is possible.
 
     Returns:
-        One rank range per entry; None for entries with an undefined value. The range always
-        holds the rank itself, and is the whole board for an entry without any resample.
+        One rank range per entry; None for entries with an undefined value.
     """
-    sign = -1.0 if higher_is_better else 1.0
+    n = len(values)
+    if tests is None:
+        return ranges_left(values, np.zeros((n, n), bool), np.zeros(n, bool))
+    with np.errstate(invalid="ignore"):
+        return ranges_left(values, tests.better, np.asarray(tests.p_best < LEVEL))
+
+
+def ranges_left(
+    values: NDArray[np.floating], better: BoolArray, not_best: BoolArray
+) -> tuple[RankRange | None, ...]:
+    """Ranks with the ranges that hold all true ranks at once, where no test is false.
+
+    An entry stands behind those that are significantly better and before those that are significantly
+    worse; every rank between is possible (Klein, Wright and Wieczorek 2020; Mogstad, Romano, Shaikh
+    and Wilhelm 2024).
+
+    Args:
+        values: shape (M,), higher is better; NaN entries get no rank.
+        better: shape (M, M), whether the row's entry is significantly better than the column's.
+        not_best: shape (M,), whether somebody is better, whoever that is.
+    """
     ranked = np.isfinite(values)
-    result: list[RankRange | None] = [None] * len(values)
-    if not ranked.any():
-        return result
-    ranks = draw_ranks(sign * values[ranked, None]).low[:, 0]
-    draws = sign * resamples[ranked]
-    defined = np.isfinite(draws)
-    drawn = draw_ranks(np.where(defined, draws, np.inf)).low
-    unknown = ~defined.any(axis=1)
-    low, high = np.ones_like(ranks), np.full_like(ranks, len(ranks))
-    if drawn.shape[1]:
-        # The places that `np.quantile(..., method="nearest")` takes; sorting whole numbers is
-        # faster than partitioning them.
-        ends = np.quantile(np.arange(drawn.shape[1]), [0.025, 0.975], method="nearest")
-        found = np.sort(drawn, axis=1)[:, ends]
-        low[~unknown], high[~unknown] = found[~unknown].T
-    for place, rank, best, worst in zip(np.flatnonzero(ranked), ranks, low, high, strict=True):
-        result[place] = RankRange(int(rank), min(int(best), int(rank)), max(int(worst), int(rank)))
-    return result
+    n = int(np.count_nonzero(ranked))
+    behind = np.maximum(better[ranked].sum(axis=0), not_best)
+    before = better[:, ranked].sum(axis=1)
+    return tuple(
+        RankRange(1 + int(np.count_nonzero(values[ranked] > value)), 1 + int(low), n - int(high))
+        if there
+        else None
+        for value, there, low, high in zip(values, ranked, behind, before, strict=True)
+    )
 
 
-def chances_to_be_best(resamples: NDArray[np.floating], able: BoolArray) -> FloatArray:
-    """P(best): in what share of the resamples an entry has the highest value.
+def best_shares(resamples: NDArray[np.floating], able: BoolArray) -> FloatArray:
+    """In what share of the resamples an entry has the highest value.
+
+    No probability that it is the best: a leader that chance put there leads in most resamples.
 
     Args:
         resamples: shape (M, B), higher is better; NaN is never best.
@@ -208,20 +209,18 @@ def chances_to_be_best(resamples: NDArray[np.floating], able: BoolArray) -> Floa
     return found
 
 
-def tiers(
-    values: FloatArray, corrected: FloatArray, level: float = LEVEL
-) -> tuple[int | None, ...]:
+def tiers(values: NDArray[np.floating], tests: JointTests) -> tuple[int | None, ...]:
     """Tiers of entries that the tests do not tell apart.
 
-    Down the board, an entry opens a new tier if it differs significantly from any entry of the
-    current one; else it belongs to that tier. So no two entries of a tier differ significantly (as
-    the WMT metrics shared tasks assign ranks to significance clusters: Freitag et al. 2023). Equal
-    values move together, so that the order in which they are given has no say.
+    The first tier ends before the first entry that is significantly worse than the best. Down the
+    board, an entry opens a new tier if it differs significantly from any entry of the current one;
+    else it belongs to that tier. So no two entries of a tier differ significantly (as the WMT metrics
+    shared tasks assign ranks to significance clusters: Freitag et al. 2023). Equal values move
+    together, so that the order in which they are given has no say.
 
     Args:
         values: shape (M,), higher is better; NaN takes no part.
-        corrected: shape (M, M), corrected p-values; NaN where two entries were not tested.
-        level: below which they differ.
+        tests: between each two of them.
 
     Returns:
         Tier of each entry, 1 is the best. None for entries that take no part or were tested
@@ -229,12 +228,14 @@ def tiers(
     """
     found: list[int | None] = [None] * len(values)
     order = sorted(np.flatnonzero(np.isfinite(values)), key=lambda i: -values[i])
-    tested = [i for i in order if len(order) == 1 or np.isfinite(corrected[i]).any()]
+    tested = [i for i in order if len(order) == 1 or np.isfinite(tests.p_value[i]).any()]
+    differs = tests.better | tests.better.T
     tier = 0
     members: list[int] = []
     for _, equal in groupby(tested, key=lambda i: values[i]):
         places = [int(place) for place in equal]
-        if not members or bool((corrected[np.ix_(members, places)] < level).any()):
+        worse = tier == 1 and bool((tests.p_best[places] < LEVEL).any())
+        if not members or worse or bool(differs[np.ix_(members, places)].any()):
             tier, members = tier + 1, []
         members += places
         for place in places:

@@ -10,13 +10,13 @@ import numpy as np
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.schema import Card
+from benchmarks.statistics.joint_tests import LEVEL
 from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.resampling import seed_of
 from benchmarks.statistics.sign_flips import MOST_DRAWN, pair_tests
 from leaderboard.cache import MemoryCache
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.orders import Orders
-from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.slices import Slice
 
 _KEPT = 1024  # Columns remembered; one of thirty metrics takes about 7 KB, one of a thousand 8 MB

@@ -12,7 +12,6 @@ import numpy as np
 from benchmarks.schema import Card
 from benchmarks.statistics.intervals import acceleration, bca
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import FlipTests
 from leaderboard.ranking.cells import Cell, best_first
 from leaderboard.ranking.draws import Draws, stacked
 from leaderboard.ranking.rank_ranges import Ordering, ordering
@@ -32,7 +31,7 @@ class Slice:
 class Ranked:
     """A ranked slice."""
 
-    # with ranks, ranges, P(best) and, where tests were made, tiers; in the given order
+    # with ranks, ranges, shares of the best and, where tests were made, tiers; in the given order
     cells: tuple[Cell, ...]
     ordering: Ordering  # what they were taken from; its arrays are in the same order
     draws: Draws  # of the cells
@@ -48,9 +47,7 @@ class Ranked:
         return Ranked(in_order, self.ordering.of(order), self.draws.of(order))
 
 
-def ranked(
-    one: Slice, card: Card, *, tested: bool = True, tests: FlipTests | None = None
-) -> Ranked:
+def ranked(one: Slice, card: Card, *, tested: bool = True) -> Ranked:
     """Rank the cells of a slice among themselves.
 
     Only those that rest on enough clusters, lack few scores and failed no trust check take part;
@@ -66,7 +63,6 @@ def ranked(
         able,
         higher_is_better=card.higher_is_better(cells[0].measure) if cells else True,
         seed=seed_of(card.name, card.revision),
-        tests=tests,
     )
     return Ranked(
         tuple(_with_rank(cell, found, place) for place, cell in enumerate(cells)), found, one.draws
@@ -108,13 +104,13 @@ def mean_over_skills(slices: Sequence[Slice]) -> Slice:
 
 def _with_rank(cell: Cell, found: Ordering, place: int) -> Cell:
     range_ = found.ranges[place]
-    p_best = float(found.p_best[place])
+    best_share = float(found.best_share[place])
     return cell.model_copy(
         update={
             "rank": range_.rank if range_ else None,
             "rank_low": range_.low if range_ else None,
             "rank_high": range_.high if range_ else None,
-            "p_best": None if math.isnan(p_best) else p_best,
+            "best_share": None if math.isnan(best_share) else best_share,
             "tier": found.tiers[place],
         }
     )
@@ -179,11 +175,10 @@ def _with_intervals(
 class Basis:
     """What ranks and tiers of a ranking were made from."""
 
-    n_resamples: int = 0  # resamples behind rank ranges and P(best); 0 where none are stored
+    n_resamples: int = 0  # resamples in which the best are counted; 0 where none are stored
     n_pairs: int = 0  # pairs of metrics that were tested
     # whether it is of a board that is kept as it was, where only the headline was tested
     kept: bool = False
-    n_bounded: int = 0  # pairs whose p-value is an upper bound because too many would be drawn for
 
     @classmethod
     def of_kept(cls, cells: Sequence[Cell], n_resamples: int) -> Basis:
@@ -196,12 +191,10 @@ class Basis:
         """The basis of a ranking."""
         size = len(ranked.cells)
         upper = np.triu_indices(size, 1)
-        tests = ranked.ordering.tests
         drawn = np.isfinite(ranked.draws.resamples).any(axis=0)
         return cls(
             n_resamples=int(np.count_nonzero(drawn)),
             n_pairs=int(np.isfinite(ranked.ordering.corrected[upper]).sum()),
-            n_bounded=0 if tests is None else int(tests.bounded[upper].sum()),
         )
 
 

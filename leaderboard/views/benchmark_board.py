@@ -15,13 +15,13 @@ import numpy as np
 
 from benchmarks.published import PublishedCell, published
 from benchmarks.schema import Card, Selector
+from benchmarks.statistics.joint_tests import LEVEL
 from leaderboard.publication.entries import Entry, is_trained_on
 from leaderboard.publication.index import leading_cells, nobody_leads
 from leaderboard.publication.measure_names import info, nearest
 from leaderboard.publication.metric_facts import metric_name
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell, cell_at_or_below_chance, too_few
-from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.skill_tests import TestedColumn
 from leaderboard.ranking.slices import Basis, Ranked, groups
 from leaderboard.text import clean, count, number, rate
@@ -228,8 +228,8 @@ def _answers(
     first: Cell, among: Sequence[Cell], entries: Mapping[str, Entry], card: Card
 ) -> tuple[Answer, ...]:
     """Who ranks first, and the cheapest of those that do not differ significantly from it."""
-    chance = "" if first.p_best is None else f", P(best) {first.p_best:.2f}"
-    found = [Answer("Ranks highest", first.entry_id, f"rank {rank_range(first)}{chance}")]
+    best = "" if first.best_share is None else f", best in {first.best_share:.0%} of resamples"
+    found = [Answer("Ranks highest", first.entry_id, f"rank {rank_range(first)}{best}")]
     own = {cell.entry_id: entries[cell.entry_id] for cell in among}
     costs = {entry_id: entry.cost.get(card.name) for entry_id, entry in own.items()}
     speeds = {name: cost.pairs_per_s for name, cost in costs.items() if cost and cost.pairs_per_s}
@@ -324,7 +324,7 @@ def _sort_keys(layout: Layout) -> tuple[_SortKey | None, bool]:
     own: dict[str, _SortKey] = {
         "metric": lambda cell: cell.entry_id.partition("/")[2].casefold(),
         "value": lambda cell: cell.value,
-        "p_best": lambda cell: cell.p_best,
+        "best_share": lambda cell: cell.best_share,
         "n": lambda cell: cell.n_clusters,
     }
     if key in own:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.statistics.joint_tests import LEVEL
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import token
 from leaderboard.publication.reader import BoardIndex
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.rank_ranges import LEVEL
 from leaderboard.ranking.slices import Ranked
 from leaderboard.tables import Column, Table, Type, Value, columns_of
 from leaderboard.views.boards import METADATA, Values
@@ -26,16 +26,15 @@ class Pair(NamedTuple):
     a: str  # entry that stands higher on the board
     b: str  # the other
     difference: float  # value of a less that of b
-    p_value: float  # two-sided, 0..1
-    p_holm: float  # after Holm's correction over all pairs of the ranking
+    p_corrected: float  # two-sided, of all pairs of the ranking together, 0..1
     n_units: int  # blocks of clusters in which the two differ
-    n_patterns: int  # patterns of signs behind the p-value; 0 where it is an upper bound
+    n_patterns: int  # patterns of signs behind the p-value
     exact: bool  # whether those are all patterns
 
     @property
     def significant(self) -> bool:
         """Whether the two differ at 5 % of all tests of the ranking together."""
-        return self.p_holm < LEVEL
+        return self.p_corrected < LEVEL
 
 
 def tested_places(
@@ -56,23 +55,18 @@ def pairs(
     if tests is None or len(places) < 2:
         return ()
     first, second = (places[side] for side in np.triu_indices(len(places), 1))
-    columns = (
-        tests.difference,
-        tests.p_value,
-        ranked.ordering.corrected,
-        tests.n_units,
-        tests.n_patterns,
-        tests.exact,
-    )
     names = [cell.entry_id for cell in ranked.cells]
     return tuple(
-        Pair(names[a], names[b], *values)
-        for a, b, *values in zip(
-            first.tolist(),
-            second.tolist(),
-            *(column[first, second].tolist() for column in columns),
-            strict=True,
+        Pair(
+            names[a],
+            names[b],
+            difference=float(tests.difference[a, b]),
+            p_corrected=float(tests.p_value[a, b]),
+            n_units=int(tests.n_units[a, b]),
+            n_patterns=tests.n_patterns,
+            exact=tests.exact,
         )
+        for a, b in zip(first.tolist(), second.tolist(), strict=True)
     )
 
 
@@ -80,26 +74,26 @@ COLUMNS = (
     "rank_low", "rank", "rank_high", "metric", "version", "submitter", "kind", "benchmark",
     "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low", "ci_high",
     "n_items", "n_clusters", "n_missing", "pairs_per_s", "usd_per_1000_pairs", "note", "submission_id",
-    "p_best", "tier_holm_5_percent", "ci_method", "seed", "n_resamples", "plan", "versions",
+    "best_share", "tier", "ci_method", "seed", "n_resamples", "plan", "versions",
     "account", "entry_id",
 )  # fmt: skip
 PAIR_COLUMNS = (
-    "metric_a", "metric_b", "difference", "p_value", "p_holm", "n_units", "n_patterns", "exact",
+    "metric_a", "metric_b", "difference", "p_corrected", "n_units", "n_patterns", "exact",
     "entry_a", "entry_b", "kind_a", "kind_b",
 )  # fmt: skip
 IN_FILTER = "rank_in_filter"  # Column of a filtered board beside the ranks of the whole board
 _ENDS = ("ci_low", "ci_high")
 _TYPES = {
-    Type.NUMBER: "value ci_low ci_high pairs_per_s usd_per_1000_pairs p_best difference p_value p_holm",
-    Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier_holm_5_percent seed "
+    Type.NUMBER: "value ci_low ci_high pairs_per_s usd_per_1000_pairs best_share difference p_corrected",
+    Type.COUNT: "rank_low rank rank_high n_items n_clusters n_missing tier seed "
     "n_resamples n_units n_patterns rank_in_filter",
     Type.FLAG: "exact",
 }
 _MEANINGS = {
-    "rank_low": "Best rank within the middle 95% of the resampled ranks.",
+    "rank_low": "Best rank that the tests leave open, of all metrics at once at 95%.",
     "rank": "Rank on the board, whatever is filtered; missing where there is too little to order.",
     "rank_in_filter": "Rank among the entries of this table.",
-    "rank_high": "Worst rank within the middle 95% of the resampled ranks.",
+    "rank_high": "Worst rank that the tests leave open, likewise.",
     "kind": "metric: run by Assay; scores: as submitted, not re-run.",
     "skill": "Missing: all skills; several joined by +: their unweighted mean.",
     "value": "Of the measure.",
@@ -109,15 +103,14 @@ _MEANINGS = {
     "n_missing": "Pairs without a score.",
     "pairs_per_s": "Pairs scored per second; missing where no code was run.",
     "usd_per_1000_pairs": "Price of its replies; missing where it is not paid for.",
-    "p_best": "Share of the resamples in which it has the best value, from 0 to 1.",
-    "tier_holm_5_percent": "Tier: the tests tell no two of one apart, at 5% after Holm's correction.",
+    "best_share": "Share of the resamples in which it has the best value, from 0 to 1.",
+    "tier": "The tests tell no two metrics of one apart, at 5% for all of them together.",
     "seed": "Of resamples and tests.",
     "plan": "Hash of the resampling plan.",
     "difference": "Value of metric a less that of metric b.",
-    "p_value": "Paired permutation test, two-sided, before correction.",
-    "p_holm": "After Holm's correction over all pairs of this ranking.",
+    "p_corrected": "Paired permutation tests, two-sided, of all pairs of this ranking together.",
     "n_units": "Clusters or blocks of them in which the two differ.",
-    "n_patterns": "Patterns of signs behind the p-value; 0 where it is an upper bound.",
+    "n_patterns": "Patterns of signs behind the p-value.",
     "exact": "Whether those are all patterns.",
     "kind_a": "metric: run by Assay; scores: as submitted, not re-run.",
     "kind_b": "Likewise.",
@@ -153,7 +146,7 @@ def pairs_table(
     name: str = "pairs",
     about: Mapping[str, Any] | None = None,
 ) -> Table:
-    """One row per test between two metrics: p-values as computed, and after Holm's correction."""
+    """One row per test between two metrics."""
     found = tuple(found)
     ids = {entry_id for pair in found for entry_id in (pair.a, pair.b)}
     names = {entry_id: entries[entry_id].metric for entry_id in ids}
@@ -161,7 +154,7 @@ def pairs_table(
     rows: list[dict[str, Value]] = [
         {
             "metric_a": names[pair.a], "metric_b": names[pair.b], "difference": pair.difference,
-            "p_value": pair.p_value, "p_holm": pair.p_holm, "n_units": pair.n_units,
+            "p_corrected": pair.p_corrected, "n_units": pair.n_units,
             "n_patterns": pair.n_patterns, "exact": pair.exact,
             "entry_a": pair.a, "entry_b": pair.b, "kind_a": kinds[pair.a],
             "kind_b": kinds[pair.b],
@@ -194,7 +187,7 @@ def _record(cell: Cell, entry: Entry, board: BoardIndex) -> dict[str, Value]:
         "pairs_per_s": cost.pairs_per_s if cost else None,
         "usd_per_1000_pairs": cost.usd_per_1000_pairs if cost else None,
         "submission_id": entry.submission_id,
-        "tier_holm_5_percent": cell.tier,
+        "tier": cell.tier,
         **(stated.model_dump() if stated else {}),
     }
 

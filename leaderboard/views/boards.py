@@ -175,7 +175,7 @@ METADATA = _by_key(
 OWN = _by_key(
     Column("metric", "Metric", "Its name.", False),
     Column("value", "Value", "Of the ranked measure.", True),
-    Column("p_best", "P(best)",
+    Column("best_share", "Best in",
            "Share of the resamples in which it has the best value; a tie is shared out.", True),
     Column("n", "n", "Clusters behind the value.", True),
 )  # fmt: skip

@@ -114,7 +114,7 @@ COLUMNS = (
 class ComparisonPage:
     """All comparisons of two metrics on one page."""
 
-    chosen: Compared  # by the chosen measure and skill, corrected as on the board (Holm)
+    chosen: Compared  # by the chosen measure and skill, corrected as on the board
     # the same measure by skill, corrected over them (Benjamini-Hochberg)
     skills: tuple[Compared, ...]
     # everything else for the chosen skill, corrected over it likewise
@@ -145,8 +145,8 @@ def comparison_page(choice: Choice, a: str, b: str, view: View) -> ComparisonPag
     resamples = matches[0].of.draws.resamples.shape[1] if matches[0] else 0
     return ComparisonPage(
         chosen=as_on_the_board(first, choice, (a, b), view),
-        skills=corrected([row for row in placed[1:end] if row], "benjamini_hochberg"),
-        measures=corrected([row for row in placed[end:] if row], "benjamini_hochberg"),
+        skills=corrected([row for row in placed[1:end] if row]),
+        measures=corrected([row for row in placed[end:] if row]),
         n_resamples=resamples,
     )
 
@@ -207,7 +207,7 @@ def as_on_the_board(
     if math.isnan(p_corrected):
         return row
     n_tests = int(np.isfinite(matrix).sum()) // 2
-    return replace(row, p_corrected=p_corrected, correction="holm", n_tests=n_tests)
+    return replace(row, p_corrected=p_corrected, correction="joint", n_tests=n_tests)
 
 
 _KEPT_CLUSTER_BYTES = 48 << 20

@@ -119,15 +119,15 @@ INDEX = "index"  # In the column `benchmark`: the line of the index itself
 COLUMNS = (
     "metric", "version", "submitter", "kind", "benchmark", "revision", "measure", "weight",
     "chance", "ceiling", "value", "ci_low", "ci_high", "rescaled", "rescaled_low", "rescaled_high",
-    "rank_low", "rank", "rank_high", "tier", "p_best", "borda", "borda_low", "borda_high",
-    "borda_rank_low", "borda_rank", "borda_rank_high", "common", "common_low", "common_high",
+    "rank_low", "rank", "rank_high", "tier", "best_share", "borda", "borda_low", "borda_high",
+    "borda_rank", "common", "common_low", "common_high",
     "n_present", "n_missing_benchmarks", "note", "seed", "n_resamples", "plan", "versions",
     "submission_id", "account", "recommended", "released_with",
 )  # fmt: skip
 _TYPES = {
     Type.NUMBER: "weight chance ceiling value ci_low ci_high rescaled rescaled_low rescaled_high "
-    "p_best borda borda_low borda_high common common_low common_high",
-    Type.COUNT: "rank_low rank rank_high tier borda_rank_low borda_rank borda_rank_high n_present "
+    "best_share borda borda_low borda_high common common_low common_high",
+    Type.COUNT: "rank_low rank rank_high tier borda_rank n_present "
     "n_missing_benchmarks seed n_resamples",
     Type.FLAG: "recommended",
 }
@@ -136,7 +136,7 @@ _MEANINGS = {
     "rescaled": "(value - chance) / (ceiling - chance); of the index: their weighted mean.",
     "rank": "Of the index: among metrics on every benchmark with a weight.",
     "tier": "1 is the best; within one no two differ significantly. Empty: not tested.",
-    "p_best": "Share of the resamples in which it is the best, from 0 to 1.",
+    "best_share": "Share of the resamples in which it is the best, from 0 to 1.",
     "borda": "Share of the weighted comparisons that it wins.",
     "common": "Over the benchmarks that all have.",
     "recommended": "Of the index: whether it may be: ranked, its interval, corrected for the "
@@ -170,9 +170,9 @@ def _index_line(row: Ranked, among: int) -> dict[str, Value]:
         **_span("rescaled", standing.index),
         **_ranks("rank", standing.rank),
         "tier": standing.tier,
-        "p_best": standing.p_best,
+        "best_share": standing.best_share,
         **_span("borda", standing.borda),
-        **_ranks("borda_rank", standing.borda_rank),
+        "borda_rank": standing.borda_rank,
         **_span("common", standing.common),
         "n_present": len(standing.present),
         "n_missing_benchmarks": len(standing.missing),
@@ -203,7 +203,7 @@ def _board_lines(
             line |= _span("rescaled", base.values[name][row.who])
             line |= {"value": cell.value, "ci_low": cell.ci_low, "ci_high": cell.ci_high}
             line |= {"rank_low": cell.rank_low, "rank": cell.rank, "rank_high": cell.rank_high}
-            line |= {"tier": cell.tier, "p_best": cell.p_best, "note": cell.note}
+            line |= {"tier": cell.tier, "best_share": cell.best_share, "note": cell.note}
             # What the figure is computed again from; older results do not state it.
             entry = entries[cell.entry_id]
             stated = entry.provenance.get(name)

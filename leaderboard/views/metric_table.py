@@ -47,7 +47,7 @@ from leaderboard.views.skills import (
 
 _KEPT_WEIGHTS = 8
 _MOST_SPLITS = 4
-BORDA, P_BEST = "borda", "p_best"
+BORDA, BEST_SHARE = "borda", "best_share"
 Key = float | str | None
 
 
@@ -257,10 +257,10 @@ class MetricTable:
 
     @cached_property
     def index_columns(self) -> tuple[MetricColumn, ...]:
-        """The columns of the index: its value, P(best), and Borda’s count."""
+        """The columns of the index: its value, how often it is the best, and Borda’s count."""
         return (
             MetricColumn("index", "Index", "0 chance, 1 the ceilings", group="Index"),
-            MetricColumn(P_BEST, "P(best)", "of the index", group="Index"),
+            MetricColumn(BEST_SHARE, "Best in", "share of resamples", group="Index"),
             MetricColumn(BORDA, "Borda", "share of comparisons", group="Index"),
         )
 

@@ -19,7 +19,14 @@ from leaderboard.text import clean, count
 from leaderboard.views.addresses import ROWS_PAGE, items_address, page_number, query_of
 from leaderboard.views.figures import by_value
 from leaderboard.views.index import IndexChoice, resolve_index
-from leaderboard.views.metric_table import BORDA, P_BEST, Key, MetricColumn, MetricRow, MetricTable
+from leaderboard.views.metric_table import (
+    BEST_SHARE,
+    BORDA,
+    Key,
+    MetricColumn,
+    MetricRow,
+    MetricTable,
+)
 from leaderboard.views.rankings import INDEX, MEAN, Ranking, index_ranking, skill_ranking
 from leaderboard.views.skills import (
     COSTS,
@@ -277,7 +284,7 @@ def metrics_view(query: MetricsQuery, table: MetricTable, base: IndexBase | None
 
 def needs_index(query: MetricsQuery, table: MetricTable) -> bool:
     """Whether the resamples of all benchmarks have to be read for a query."""
-    if table.has_index or {query.sorted_by, *query.columns} & {INDEX, BORDA, P_BEST}:
+    if table.has_index or {query.sorted_by, *query.columns} & {INDEX, BORDA, BEST_SHARE}:
         return True
     asked = resolve_index(query.weights, table.index_boards, table.left_out)
     return bool(asked.remarks or asked.changed_weights(table.index_boards))
@@ -316,7 +323,7 @@ def _every_column(table: MetricTable, weighing: Weighing | None) -> tuple[Metric
 
 
 def _first_columns(table: MetricTable, weighing: Weighing | None) -> tuple[str, ...]:
-    return ((INDEX, P_BEST) if weighing else ()) + table.first_columns
+    return ((INDEX, BEST_SHARE) if weighing else ()) + table.first_columns
 
 
 def _known(
@@ -403,7 +410,7 @@ def _sorted(
     def value(row: MetricRow) -> Key:
         if key == NAME:
             return metric_title(row.entry)[0].casefold()
-        if key in {INDEX, BORDA, P_BEST}:
+        if key in {INDEX, BORDA, BEST_SHARE}:
             return _of_index(row, key, weighing)
         column = known.get(key)
         found = column.value(row) if column and column.value else None
@@ -416,7 +423,7 @@ def _of_index(row: MetricRow, key: str, weighing: Weighing | None) -> float | No
     standing = weighing.standings.get(row.who) if weighing else None
     if standing is None or standing.rank is None:
         return None
-    value = {INDEX: standing.index.value, BORDA: standing.borda.value}.get(key, standing.p_best)
+    value = {INDEX: standing.index.value, BORDA: standing.borda.value}.get(key, standing.best_share)
     return None if math.isnan(value) else value
 
 
@@ -491,7 +498,7 @@ def skill_view(query: MetricsQuery, view: View, prepared: PreparedSkills) -> Ski
     if not choice.skills:
         return SkillView(exact, choice, None, None, (), (), choice.cost, 0)
     found = found_for(choice, prepared.of(view, choice.parts))
-    keys = {MEAN, NAME, P_BEST, *COSTS, *found.base.measured}
+    keys = {MEAN, NAME, BEST_SHARE, *COSTS, *found.base.measured}
     if query.sorted_by not in keys or query.sort == f"-{MEAN}":
         exact = replace(exact, sort="")
     kept = [one for one in found.placed if _is_named(one.entry, exact.terms)]
@@ -536,8 +543,8 @@ def _value(one: Placed, key: str, found: SkillData) -> float | str | None:
         return metric_title(one.entry)[0].casefold()
     if key in COSTS:
         return one.cost(key)
-    if key in {P_BEST, MEAN}:
-        value = one.standing.p_best if key == P_BEST else one.value
+    if key in {BEST_SHARE, MEAN}:
+        value = one.standing.best_share if key == BEST_SHARE else one.value
         return None if math.isnan(value) else value
     cell = found.base.measured[key].able.get(one.who)
     return cell.value if cell is not None else None

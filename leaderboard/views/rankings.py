@@ -54,7 +54,9 @@ class Place:
     # best rank within the resamples, rank, and worst; None where it has none
     ranks: tuple[int, int, int] | None
     tier: int | None  # None where it was not tested
-    p_best: float | None  # share of the resamples in which it is best; None where it is not known
+    best_share: (
+        float | None
+    )  # share of the resamples in which it is best; None where it is not known
     above: bool | None  # whether it is significantly above chance; None where chance is not known
     below: bool  # whether it is significantly at or below chance
     trained: bool  # whether its author declares the benchmark as training data
@@ -318,7 +320,7 @@ def _of_cell(cell: Cell, card: Card, entry: Entry, leading: set[str]) -> Place:
         n=cell.n_clusters,
         ranks=ranks,
         tier=cell.tier,
-        p_best=cell.p_best,
+        best_share=cell.best_share,
         above=cell_beats_chance(card, cell),
         below=cell_at_or_below_chance(card, cell),
         trained=trained,
@@ -352,7 +354,7 @@ def _of_standing(
         n=None,
         ranks=(rank.low, rank.rank, rank.high) if rank else None,
         tier=tier,
-        p_best=None if math.isnan(standing.p_best) else standing.p_best,
+        best_share=None if math.isnan(standing.best_share) else standing.best_share,
         above=above,
         below=not math.isnan(index.high) and index.high <= 0,
         trained=trained,

@@ -607,13 +607,13 @@ class Prepared:
 
 COLUMNS = (
     "skills", "metric", "version", "submitter", "account", "kind", "released_with", "mean", "ci_low", "ci_high",
-    "rank_low", "rank", "rank_high", "p_best", "parts", "missing", "seconds_per_1000_pairs",
+    "rank_low", "rank", "rank_high", "best_share", "parts", "missing", "seconds_per_1000_pairs",
     "flops_per_pair_declared", "peak_memory_gib", "usd_per_1000_pairs", "devices", "recommended",
     "on_front", "entry_id",
 )  # fmt: skip
 PART_COLUMNS = ("weight", "rescaled", "ci_low", "ci_high")  # Of each part, after its name
 _TYPES = {
-    Type.NUMBER: "mean ci_low ci_high p_best seconds_per_1000_pairs flops_per_pair_declared "
+    Type.NUMBER: "mean ci_low ci_high best_share seconds_per_1000_pairs flops_per_pair_declared "
     "peak_memory_gib usd_per_1000_pairs",
     Type.COUNT: "rank_low rank rank_high",
     Type.FLAG: "recommended on_front",
@@ -622,7 +622,7 @@ _MEANINGS = {
     "skills": "Keys, joined by commas.",
     "mean": "Weighted mean of the rescaled values: 0 is chance, 1 the ceiling.",
     "rank": "Missing where a benchmark with a weight is.",
-    "p_best": "Share of the resamples in which it comes first.",
+    "best_share": "Share of the resamples in which it comes first.",
     "parts": "What it has values of, joined by ;",
     "missing": "What it lacks, joined by ;",
     "seconds_per_1000_pairs": "Where it was recorded, on `devices`.",
@@ -676,7 +676,7 @@ def _of_metric(one: Placed) -> dict[str, Value]:
         "rank_low": rank.low if rank else None,
         "rank": rank.rank if rank else None,
         "rank_high": rank.high if rank else None,
-        "p_best": standing.p_best,
+        "best_share": standing.best_share,
         "parts": ";".join(standing.present),
         "missing": ";".join(standing.missing),
         "seconds_per_1000_pairs": used.seconds if used else None,

@@ -330,13 +330,13 @@ def matrix_of(
         i, j = place[pair.a], place[pair.b]
         said, ahead = signed(pair.difference), sign * pair.difference >= 0
         hint = (
-            f"{names[i]} less {names[j]}: {said}; p {p_stated(pair.p_value)}, corrected "
-            f"{p_stated(pair.p_holm)}; {differ(pair, unit)}, {patterns(pair)}"
+            f"{names[i]} less {names[j]}: {said}; p {p_stated(pair.p_corrected)}, "
+            f"corrected; {differ(pair, unit)}, {patterns(pair)}"
         )
         star = "*" if pair.significant else ""
         there = compare_address(card.name, pair.a, pair.b, skill=query.skill, measure=query.measure)
         cells[i][j] = MatrixCell(f"{said}{star}", hint, there, pair.significant, ahead)
-        cells[j][i] = MatrixCell(f"{p_text(pair.p_holm)}{star}", hint, "", pair.significant)
+        cells[j][i] = MatrixCell(f"{p_text(pair.p_corrected)}{star}", hint, "", pair.significant)
     hrefs = tuple(f"./metric?id={entry_id}" for entry_id in shown)
     return {
         "names": names, "hrefs": hrefs, "rows": cells, "legend": _matrix_legend(ranked, card, found)
@@ -390,7 +390,7 @@ def patterns(pair: Pair) -> str:
     """How the p-value of a pair was found."""
     if pair.exact:
         return f"exact (all {pair.n_patterns:,} patterns)"
-    return f"{pair.n_patterns:,} random patterns" if pair.n_patterns else "p is an upper bound"
+    return f"{pair.n_patterns:,} random patterns"
 
 
 def _unit(ranked: Ranked, card: Card) -> str:
@@ -412,7 +412,7 @@ def _matrix_legend(ranked: Ranked, card: Card, found: tuple[Pair, ...]) -> tuple
         f"after correction. Bold and *: significant at α = 0.05 ({sure} of the "
         f"{count(len(found), 'pair')} shown).{cut}{absent}",
         f"Test: paired permutation by {card.cluster}; signs of the differences are flipped"
-        f"{in_blocks}. Correction: Holm's over {count(basis.n_pairs, 'pair')}.",
+        f"{in_blocks}. Joint for {count(basis.n_pairs, 'pair')}.",
     )
 
 

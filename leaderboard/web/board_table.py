@@ -79,7 +79,7 @@ def board_table(
     heads += [
         _heading(layout, "value", measure.title, f"95% interval, {arrow}", right=False,
                  higher=measure.higher_is_better, hint=measure.meaning),
-        _heading(layout, "p_best", "P(best)"),
+        _heading(layout, "best_share", "Best in"),
         _heading(layout, "n", f"{card.cluster.capitalize()}s"),
         *(_further_heading(layout, one) for one in chosen),
         _heading(layout, SPEED, "Pairs/s", "scored here"),
@@ -165,7 +165,7 @@ class _Rows:
             "place": self._place(cell),
             "value": self.value(cell),
             "method": self._method(cell),
-            "p_best": share(cell.p_best),
+            "best_share": share(cell.best_share),
             "figures": tuple(self._figure(values, items, cell) for values, items in self._columns),
             "speed": rate(cost.pairs_per_s) if cost else "–",
             "pin": self._pin_link(entry),
@@ -195,8 +195,8 @@ class _Rows:
             return cell.why_unranked
         untested = "" if cell.tier is not None else "; not tested, so without a tier"
         return (
-            f"Rank {cell.rank} of {self.ranked}; {cell.rank_low} to {cell.rank_high} in 95% of the "
-            f"resamples{untested}"
+            f"Rank {cell.rank} of {self.ranked}; the tests leave {cell.rank_low} to {cell.rank_high} "
+            f"open{untested}"
         )
 
     @staticmethod
@@ -255,7 +255,7 @@ class _Rows:
             ("Value", value if cell.value is not None else "–"),
             ("Interval", self._method(cell)),
             ("Rank", self._rank_hint(cell)),
-            ("P(best)", share(cell.p_best)),
+            ("Best in", f"{share(cell.best_share)} of resamples"),
             ("Tier", tier),
             ("Items", f"{cell.n_items:,} in {cell.n_clusters:,} {card.cluster}s"),
         ]
@@ -375,14 +375,18 @@ def legend(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool = Fa
 
 
 def _ranks(card: Card, basis: Basis, *, within: bool) -> Line:
-    if not basis.n_resamples:
-        return "Rank range", "no resamples are stored for these values, so every rank is possible."
+    if not basis.n_pairs:
+        return "Rank range", "nothing was tested here, so every rank is possible."
     among = "among the metrics of the filter" if within else "among all metrics of the board"
+    best = (
+        f" Best in: share of {basis.n_resamples:,} bootstrap resamples by {card.cluster} in which it "
+        "has the best value; no probability that it is the best."
+        if basis.n_resamples
+        else ""
+    )
     return (
         "Rank range",
-        f"95% range of the rank {among} over {basis.n_resamples:,} bootstrap resamples by "
-        f"{card.cluster}, the same for all metrics. P(best): share of them in which it has the "
-        "best value.",
+        f"ranks {among} that the tests leave open, all ranges at once at 95%.{best}",
     )
 
 
@@ -409,16 +413,7 @@ def _tiers(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool) -> 
     return (
         "Tiers",
         f"no two metrics of a tier differ significantly: paired permutation tests by "
-        f"{card.cluster}, Holm's correction over the {count(basis.n_pairs, 'pair')} {of}, α = 0.05. "
-        "A metric opens a new tier if it differs from one of the tier above."
-        f"{left_out}{_bounds(basis)}",
-    )
-
-
-def _bounds(basis: Basis) -> str:
-    if not basis.n_bounded:
-        return ""
-    return (
-        f" For {count(basis.n_bounded, 'pair')} the p-value is an upper bound (Bentkus and "
-        "Dzindzalieta 2015), so tiers are if anything too few."
+        f"{card.cluster}, joint over the {count(basis.n_pairs, 'pair')} {of}, α = 0.05. "
+        "A metric opens a new tier if it differs from one of the tier above; the first tier holds "
+        f"those that are not significantly worse than the best.{left_out}",
     )

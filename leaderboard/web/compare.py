@@ -404,7 +404,7 @@ def pair_matrix(
     plain = replace(state, view=VIEWS[0], c="", d="")
     for one in found:
         i, j = place[one.a], place[one.b]
-        hint = f"{p_words(one.p_value)}, corrected {p_words(one.p_holm)}"
+        hint = f"{p_words(one.p_corrected)}, corrected"
         for row, column, value in ((i, j, one.difference), (j, i, -one.difference)):
             sure: PairState = "better" if (value > 0) == rises else "worse"
             # Links on one side only: they are most of the table's size.

@@ -195,14 +195,14 @@ def who_facts(sent: Sequence[Entry], cards: Mapping[str, Card]) -> list[tuple[st
 
 
 def place_words(place: Place, of: RankCount) -> str:
-    """`0.779 [0.731, 0.816], rank 1–4 of 19, P(best) 0.56, tier 1`; or why it has no rank."""
+    """`0.779 [0.731, 0.816], rank 1–4 of 19, best in 56% of resamples, tier 1`; or why it has no rank."""
     said = [place.figure]
     if place.ranks is None:
         said.append(f"no rank: {place.why}" if place.why else "no rank")
     else:
         said.append(f"rank {place.range} of {of}")
-    if place.ranks is not None and place.p_best is not None:
-        said.append(f"P(best) {share(place.p_best)}")
+    if place.ranks is not None and place.best_share is not None:
+        said.append(f"best in {share(place.best_share)} of resamples")
     if place.tier is not None:
         said.append(f"tier {place.tier}")
     if place.below:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from benchmarks.errors import TransientError
 from benchmarks.schema import Card
-from leaderboard import text
 from leaderboard.ledger.audit_log import Line as LogLine
 from leaderboard.publication.entries import MEANINGS, Identity
 from leaderboard.publication.index import NO_RESULTS
@@ -22,7 +21,7 @@ from leaderboard.views.audit_log import recent_activity
 from leaderboard.views.changes import with_earlier
 from leaderboard.views.citation import Citation
 from leaderboard.views.figures import Option, Verdict
-from leaderboard.views.metric_table import BORDA, P_BEST, MetricColumn, MetricRow, flag_labels
+from leaderboard.views.metric_table import BEST_SHARE, BORDA, MetricColumn, MetricRow, flag_labels
 from leaderboard.views.metrics import (
     CHARTS,
     IN_FILTER,
@@ -316,7 +315,7 @@ def _group(group: RowGroup, shared: _Shared) -> tuple[Tier | None, tuple[Row, ..
         detail = ""
         if group.tier == 1:
             pairs = ranking.tested * (ranking.tested - 1) // 2
-            detail = f"(paired sign-flip tests, Holm over {count(pairs, 'pair')}, 5%)"
+            detail = f"(joint sign-flip tests over {count(pairs, 'pair')}, 5%)"
         tier = Tier(f"Tier {group.tier}", text, detail)
     elif group.title:
         tier = Tier(group.title, count(group.size, "metric"))
@@ -346,7 +345,7 @@ def _row(row: MetricRow, shared: _Shared) -> Row:
 
 def _cell(column: MetricColumn, row: MetricRow, shared: _Shared) -> ValueCell | TextCell:
     view, key = shared.view, column.key
-    if key in {INDEX, P_BEST, BORDA}:
+    if key in {INDEX, BEST_SHARE, BORDA}:
         return _index_cell(key, row, shared)
     if key in shared.places:
         place = shared.places[key].get(row.who)
@@ -373,13 +372,16 @@ def _index_cell(key: str, row: MetricRow, shared: _Shared) -> ValueCell | TextCe
     standing = shared.view.weighing.standings.get(row.who) if shared.view.weighing else None
     if standing is None or standing.rank is None:
         why = standing.note if standing else "none of the benchmarks of the index"
-        return ValueCell(None, reason=why) if key != P_BEST else TextCell("", right=True, title=why)
-    if key == P_BEST:
-        return TextCell(share(standing.p_best), sort=f"{standing.p_best:g}", right=True)
+        return (
+            ValueCell(None, reason=why)
+            if key != BEST_SHARE
+            else TextCell("", right=True, title=why)
+        )
+    if key == BEST_SHARE:
+        return TextCell(share(standing.best_share), sort=f"{standing.best_share:g}", right=True)
     if key == BORDA:
         one, rank = standing.borda, standing.borda_rank
-        ranks = text.ranks(rank.low, rank.high) if rank else ""
-        return ValueCell(one.value, one.low, one.high, digits=2, rank=ranks)
+        return ValueCell(one.value, one.low, one.high, digits=2, rank=str(rank or ""))
     place = shared.index[row.who]
     ranks_shown = shared.ranking is None or shared.ranking.key != INDEX
     best = place.value == shared.bests.get(INDEX)

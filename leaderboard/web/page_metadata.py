@@ -55,7 +55,7 @@ class Line:
     value: float | None = None  # None where there is none
     low: float | None = None  # lower end of its 95 % interval
     high: float | None = None  # upper end
-    rank_low: int | None = None  # best rank within the resamples; None where there is no rank
+    rank_low: int | None = None  # best rank that is open; None where there is no rank
     rank_high: int | None = None  # worst
 
     @property

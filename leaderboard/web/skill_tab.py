@@ -19,7 +19,7 @@ from leaderboard.text import count, interval, number
 from leaderboard.views.addresses import board_address, items_address, metric_address
 from leaderboard.views.badges import Tag
 from leaderboard.views.figures import Option, estimate, rank_range
-from leaderboard.views.metric_table import P_BEST
+from leaderboard.views.metric_table import BEST_SHARE
 from leaderboard.views.metrics import NAME, SKILL, MetricsQuery, SkillView, fails_at, skill_view
 from leaderboard.views.rankings import MEAN, Place, Ranking, cost_words
 from leaderboard.views.skills import (
@@ -159,14 +159,16 @@ def skill_board(found: SkillView) -> BoardParts:
     key, down = found.sort
     parts = found.found.base.measured
     short = short_titles(one.card for one in parts.values())
-    first = Column(NAME, "Rank range · Metric", "95% range of the rank of the mean", first=True)
+    first = Column(
+        NAME, "Rank range · Metric", "ranks of the mean that tests leave open", first=True
+    )
     columns = [first, Column(MEAN, "Weighted mean", "0 chance, 1 the ceilings")]
     for name, one in parts.items():
         weight = found.found.weights.get(name)
         left = one.why_out or (f"weight {weight:g}" if weight is not None else "not in the mean")
         note = f"{info(one.card, one.selector.measure).title} · {left}"
         columns.append(Column(name, short[one.card.name], note, right=True, hint=one.card.title))
-    columns.append(Column(P_BEST, "P(best)", right=True))
+    columns.append(Column(BEST_SHARE, "Best in", "share of resamples", right=True))
     columns += [Column(by, *_COLUMNS[by], right=True) for by in COSTS]
     shown = tuple(heading(one, sorted_by=key, down=down) for one in columns)
     ends = (end for one in found.ranking.places for end in (one.value, one.low, one.high))
@@ -206,9 +208,11 @@ def _row(placed: Placed, drawn: _Drawn) -> Row:
         if cell is None:
             shown = ValueCell(None, reason=one.unfit.get(placed.who, "not run there"))
         cells.append(shown)
-    p_best = placed.standing.p_best
+    best_share = placed.standing.best_share
     cells.append(
-        TextCell("" if math.isnan(p_best) else share(p_best), sort=f"{p_best:g}", right=True)
+        TextCell(
+            "" if math.isnan(best_share) else share(best_share), sort=f"{best_share:g}", right=True
+        )
     )
     cells += [cost_cell(placed.cost(by), by, _source(placed.used, by)) for by in COSTS]
     sent = found.base.sent[placed.who]

@@ -18,8 +18,8 @@ from benchmarks.registry import load_registry
 from benchmarks.rows import ONE_CLUSTER, Measured, MeasuredBuilder, PooledSample, Row
 from benchmarks.schema import Answers, Benchmark, ScoreTable
 from benchmarks.statistics.intervals import PerturbedPlan, percentile
+from benchmarks.statistics.joint_tests import JointTests
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
-from benchmarks.statistics.sign_flips import flip_tests
 from tests.kit.toy import Toy
 
 AT_HAND = ("demo_croc", "demo_ts2", "demo_evalmuse", "demo_gecko")
@@ -299,7 +299,7 @@ def test_other_metrics_beside_it_move_no_value_no_interval_and_no_p_value(case: 
     boards = {key[1:] for key in keys(few)}
     for board in sorted(boards, key=str)[:8]:
         one, other = (
-            flip_tests(found.contributions[[keys(found)[(name, *board)] for name in names]], 1)
+            JointTests.of(found.contributions[[keys(found)[(name, *board)] for name in names]], 1)
             for found in (few, case.found)
         )
         np.testing.assert_allclose(one.p_value, other.p_value, rtol=1e-9)

@@ -41,7 +41,7 @@ ROW = {
     "note": "",
 }
 OTHER = {**ROW, "entry_id": "blip 1", "value": 0.2}
-PUBLISHED = ("value", "ci_low", "p_holm", "rank_high", "tier_holm_5_percent", "n_items", "note")
+PUBLISHED = ("value", "ci_low", "p_corrected", "rank_high", "tier", "n_items", "note")
 KEY, NAME = "clip 1 · srcc", "boards/ts2"
 FACT = {"n_tests": 3, "notes": [{"note": "few"}]}
 
@@ -101,12 +101,12 @@ def test_what_differs_in_every_run_is_left_out_at_any_depth_and_what_is_publishe
 
 
 def test_a_new_field_is_a_note_and_a_lost_one_a_difference() -> None:
-    wider = table({**ROW, "p_best": 1.0}, {**OTHER, "p_best": 0.0}, rule="strict")
+    wider = table({**ROW, "best_share": 1.0}, {**OTHER, "best_share": 0.0}, rule="strict")
     gained, lost = compare_tables([A], [wider]), compare_tables([wider], [A])
     assert gained.equal
-    assert [note.split("`")[1] for note in gained.notes] == ["rule", "p_best"]
+    assert [note.split("`")[1] for note in gained.notes] == ["rule", "best_share"]
     fields = [(d.level, d.field, d.only_in) for d in lost.differences]
-    assert fields == [(Level.FIELD, name, "A") for name in ("rule", "p_best")]
+    assert fields == [(Level.FIELD, name, "A") for name in ("rule", "best_share")]
 
 
 # Tiny checkouts: an `evaluator` and an `app.py` that answer what `answers.json` says.
@@ -174,8 +174,8 @@ def answers() -> Record:
         row = {"submission_id": submission, "name": name, "state": "published", "wait_s": None}
         queue.append(whose | row)
         row = {"entry_id": entry_id, "measure": "srcc", "rank": rank, "value": of}
-        ranked.append(row | {"tier_holm_5_percent": rank, "pairs_per_s": 17.5})
-    pair = {"entry_a": CLIP, "entry_b": BLIP, "p_value": 0.03, "p_holm": 0.03}
+        ranked.append(row | {"tier": rank, "pairs_per_s": 17.5})
+    pair = {"entry_a": CLIP, "entry_b": BLIP, "p_value": 0.03, "p_corrected": 0.03}
     measured = {"measure": "srcc", "versions": "numpy 2"}
     return {
         "broken": [],
@@ -193,7 +193,7 @@ def answers() -> Record:
                 "rows": [{"token": "srcc~paper", "measure": "srcc", "skill": None}],
             },
             "boards/tiny": {"about": {"as_of": NOW}, "rows": ranked},
-            "boards/tiny/pairs": {"about": {"correction": "holm"}, "rows": [pair]},
+            "boards/tiny/pairs": {"about": {"correction": "joint"}, "rows": [pair]},
         },
     }
 

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,14 @@ from rich.progress import (
 
 from benchmarks.command_line import errors, run
 from benchmarks.inference import versions
+from tools.calibration.boards import (
+    BoardRates,
+    BoardScenario,
+    board_scenarios,
+    board_table,
+    quick_boards,
+    simulated_boards,
+)
 from tools.calibration.designs import Design, Scenario, Truth, quick_scenarios, scenarios, truth
 from tools.calibration.trials import BATCH, COVERAGE, REJECTION, Rate, Rates, batch
 
@@ -36,15 +45,27 @@ _METHODS = ("assay", "bca", "percentile")
 _WHAT = ("measure", "metrics", "clusters", "items", "gold / score levels")
 
 
-def markdown(found: Sequence[Rates]) -> str:
-    """Tables: means over kinds of measures, coverage, rejection of a true null, and power.
+def markdown(found: Sequence[Rates], boards: Sequence[BoardRates] = ()) -> str:
+    """Tables: means over kinds of measures, coverage, rejections, power, and boards of metrics.
 
     A rate outside its target is bold where it misses by more than two standard errors, and in
     italics where it misses by less.
     """
+    parts = [*(_of_values(found) if found else ()), *(_of_boards(boards) if boards else ())]
+    return "\n".join(parts)
+
+
+def _of_boards(boards: Sequence[BoardRates]) -> Iterator[str]:
+    yield "### Boards of metrics: false orders, ranges that hold all ranks, pairs told apart"
+    head, *rows = board_table(boards)
+    yield from _head(*head)
+    yield from (_line(*row) for row in rows)
+
+
+def _of_values(found: Sequence[Rates]) -> list[str]:
     null = [each for each in found if each.scenario.null]
     power = [each for each in found if not each.scenario.null]
-    parts = [
+    return [
         "### Means over scenarios of one kind",
         *_means(null),
         "",
@@ -54,8 +75,8 @@ def markdown(found: Sequence[Rates]) -> str:
         "### Rejections of a true null hypothesis at 5 % (target 4.5-5.5 %)",
         *_rejection(null, REJECTION),
         *(["", "### Power at 5 %", *_rejection(power, None)] if power else []),
+        "",
     ]
-    return "\n".join(parts)
 
 
 def _coverage(found: Sequence[Rates]) -> Iterator[str]:
@@ -145,6 +166,8 @@ def _line(*cells: str) -> str:
 REPETITIONS = 4000
 QUICK_REPETITIONS = 200
 QUICK_SHARE = 0.2
+BOARDS = 4
+"""So many times fewer boards of metrics than benchmarks of two."""
 
 
 def calibration(
@@ -161,20 +184,32 @@ def calibration(
 ) -> None:
     """Simulate benchmarks with known truth: coverage of intervals, rejections of tests."""
     if earlier:
-        contents = [json.loads(file.read_text())["rates"] for file in earlier]
-        print(markdown([Rates.from_json(one) for rates in contents for one in rates]))  # noqa: T201
+        contents = [json.loads(file.read_text()) for file in earlier]
+        values = [Rates.from_json(one) for content in contents for one in content["rates"]]
+        boards = [BoardRates.from_json(one) for content in contents for one in content["boards"]]
+        print(markdown(values, boards))  # noqa: T201
         return
     chosen = [one for one in (quick_scenarios() if quick else scenarios()) if only in one.name]
-    if not chosen:
+    of_boards = [
+        one for one in (quick_boards() if quick else board_scenarios()) if only in one.name
+    ]
+    if not chosen and not of_boards:
         raise typer.BadParameter(f"no scenario has {only!r} in its name")
     wanted = repetitions or (QUICK_REPETITIONS if quick else REPETITIONS)
     before = time.process_time()
-    found = simulated(chosen, wanted, seed, QUICK_SHARE if quick else 1.0)
+    share = QUICK_SHARE if quick else 1.0
+    found = simulated(chosen, wanted, seed, share)
+    boards = boards_simulated(of_boards, max(2, wanted // BOARDS), seed, share)
     built_with = ", ".join(f"{name} {number}" for name, number in versions().items())
-    print(markdown(found))  # noqa: T201
+    print(markdown(found, boards))  # noqa: T201
     print(f"\nSeed {seed}; {built_with}; {time.process_time() - before:.0f} s CPU.")  # noqa: T201
     if json_file is not None:
-        content = {"seed": seed, "versions": versions(), "rates": [r.to_json() for r in found]}
+        content = {
+            "seed": seed,
+            "versions": versions(),
+            "rates": [one.to_json() for one in found],
+            "boards": [one.to_json() for one in boards],
+        }
         json_file.write_text(json.dumps(content, indent=1))
 
 
@@ -184,9 +219,7 @@ def simulated(
     """Rates of some scenarios, with progress on standard error; `share` as in `truth`."""
     known: dict[tuple[str, Design], Truth] = {}
     found = []
-    columns = SpinnerColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn()
-    remaining = TimeRemainingColumn(elapsed_when_finished=True), TextColumn("{task.description}")
-    with Progress(*columns, *remaining, console=errors()) as progress:
+    with _progress() as progress:
         sizes = [_batches(one, repetitions) for one in chosen]
         weights = [one.design.n_clusters + 50.0 for one in chosen]
         bar = progress.add_task(
@@ -204,6 +237,27 @@ def simulated(
                 progress.advance(bar, weight * size)
             found.append(Rates.of(scenario, known[key], done))
     return found
+
+
+def boards_simulated(
+    chosen: Sequence[BoardScenario], repetitions: int, seed: int, share: float = 1.0
+) -> list[BoardRates]:
+    """Rates of some boards, with progress on standard error."""
+    found = []
+    with _progress() as progress:
+        sizes = [max(2, int(repetitions * one.repetitions_share)) for one in chosen]
+        bar = progress.add_task("", total=sum(sizes))
+        for scenario in chosen:
+            progress.update(bar, description=scenario.name)
+            advance = partial(progress.advance, bar)
+            found.append(simulated_boards(scenario, repetitions, seed, share, advance))
+    return found
+
+
+def _progress() -> Progress:
+    columns = SpinnerColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn()
+    remaining = TimeRemainingColumn(elapsed_when_finished=True), TextColumn("{task.description}")
+    return Progress(*columns, *remaining, console=errors())
 
 
 def _batches(scenario: Scenario, repetitions: int) -> list[int]:

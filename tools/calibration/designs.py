@@ -62,7 +62,7 @@ class Design:
 
     n_clusters: int  # number C of clusters
     sizes: tuple[int, int]  # fewest and most items of a cluster; each number between is as likely
-    noises: tuple[Noise, Noise]  # of both metrics
+    noises: tuple[Noise, ...]  # of each metric
     # what the gold is: `rating` (quality with noise of raters), `margin` (none: an item is right
     # where its score is above 0), `order` (place in a chain that is a cluster), `label` (whether
     # the quality with noise of raters is above 0), `models` (rating of an image by each of as many
@@ -76,6 +76,7 @@ class Design:
     # ratings are rounded to so many levels, an odd number; None: they are not
     gold_levels: int | None = None
     score_levels: int | None = None  # the same for scores
+    together: float = 0.0  # share of the noise's variance that all metrics have in common, 0..1
 
     def with_clusters(self, n_clusters: int) -> Design:
         """The same distribution with another number of clusters."""
@@ -90,7 +91,7 @@ class Design:
 class Sample:
     """Simulated benchmark."""
 
-    scores: FloatArray  # shape (n, 2)
+    scores: FloatArray  # shape (n, M)
     gold: FloatArray  # shape (n,)
     clusters: IntArray  # shape (n,), ascending, 0..C-1
     n_clusters: int  # number C of clusters
@@ -155,11 +156,21 @@ def _said_of_evalmi() -> FloatArray:
 
 
 def _noise(design: Design, clusters: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Shape (n, 2)."""
-    by_item = rng.normal(size=(clusters.size, 2)) * [one.item for one in design.noises]
-    by_cluster = rng.normal(size=(design.n_clusters, 2)) * [one.cluster for one in design.noises]
+    """Shape (n, M)."""
+    by_item = _normal(design, clusters.size, rng) * [one.item for one in design.noises]
+    by_cluster = _normal(design, design.n_clusters, rng) * [one.cluster for one in design.noises]
     total: FloatArray = by_item + by_cluster[clusters]
     return total
+
+
+def _normal(design: Design, n: int, rng: np.random.Generator) -> FloatArray:
+    """Standard normal numbers of n units for each metric, shape (n, M)."""
+    own: FloatArray = rng.normal(size=(n, len(design.noises)))
+    if not design.together:
+        return own
+    shared = rng.normal(size=(n, 1))
+    parts = np.sqrt(design.together) * shared, np.sqrt(1.0 - design.together) * own
+    return np.asarray(parts[0] + parts[1], np.float64)
 
 
 def _rounded(values: FloatArray, levels: int | None) -> FloatArray:
@@ -174,7 +185,7 @@ def _rounded(values: FloatArray, levels: int | None) -> FloatArray:
 Area = Callable[[FloatArray, BoolArray, IntArray, FloatArray], FloatArray]
 """From scores, labels, clusters and multiplicities to values, shape (D,)."""
 Draws = Callable[[Sample, FloatArray], FloatArray]
-"""From a sample and multiplicities of its clusters, shape (D, C), to values, shape (D, 2)."""
+"""From a sample and multiplicities of its clusters, shape (D, C), to values, shape (D, M)."""
 
 
 def pearson(sample: Sample, counts: FloatArray) -> FloatArray:
@@ -240,7 +251,7 @@ def accuracy(sample: Sample, counts: FloatArray) -> FloatArray:
     items = np.ones((len(right), 1))
     sums = samples.sum_by_cluster(np.hstack([right, items]), sample.clusters, sample.n_clusters)
     totals = counts @ sums
-    share: FloatArray = totals[:, :2] / totals[:, 2:]
+    share: FloatArray = totals[:, :-1] / totals[:, -1:]
     return share
 
 
@@ -358,7 +369,7 @@ CORRELATIONS: Mapping[str, Statistic] = {
     "Kendall": "kendall",
 }
 """Measures that PERM-BOTH tests, and their names there."""
-_NAMES = {SAME: "same", DIFFERENT: "different", BETTER: "better"}
+_NAMES: Mapping[tuple[Noise, ...], str] = {SAME: "same", DIFFERENT: "different", BETTER: "better"}
 _SIZES = (5, 20)
 _SMALL = (5, 5)
 

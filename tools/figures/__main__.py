@@ -23,7 +23,7 @@ FIGURES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "coverage": intervals.coverage,
         "missing": intervals.missing_scores,
         "paired-test": ranks.paired_test,
-        "holm": ranks.holm,
+        "joint-tests": ranks.joint_tests,
         "rank-ranges": ranks.rank_ranges,
         "tiers": ranks.tiers,
         "index": ranks.index,

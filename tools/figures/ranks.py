@@ -1,14 +1,14 @@
-"""Figures of ranks: the paired test, Holm's correction, rank ranges, tiers, the index."""
+"""Figures of ranks: the paired test, joint tests, rank ranges, tiers, the index."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.statistics.multiplicity import holm_of_pairs
+from benchmarks.statistics.joint_tests import LEVEL
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import flip_tests
+from benchmarks.statistics.sign_flips import pair_tests
 from evaluator.drawing import Drawing, scale
-from leaderboard.ranking.rank_ranges import LEVEL, Ordering, draw_ranks, ordering
+from leaderboard.ranking.rank_ranges import Ordering, draw_ranks, ordering
 from tools.figures.demo import DEMO, Board, board
 
 PATTERNS = 10_000
@@ -31,7 +31,8 @@ def paired_test() -> str:
     seed = seed_of(shown.benchmark.card.name, shown.benchmark.card.revision)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (PATTERNS, moved.size))
     sums, real = signs @ moved, float(moved.sum())
-    p_value = flip_tests(shown.contributions, seed).p_value[first, second]
+    pair = np.array([first]), np.array([second])
+    p_value = float(pair_tests(shown.contributions, *pair, seed).p_value[0])
     figure = Drawing(
         f"The difference of {PAIR[0]} and {PAIR[1]} on demo_gecko beside the differences that "
         f"come out when signs of prompts are flipped at random: p = {p_value:.2f}.",
@@ -57,52 +58,39 @@ def paired_test() -> str:
     return figure.svg()
 
 
-def holm() -> str:
-    """The ten p-values of a board against Holm's limits."""
+def joint_tests() -> str:
+    """The p-values of all pairs of a board, each alone and of all together."""
     shown = board("demo_gecko")
-    found = ordered(shown)
-    assert found.tests is not None
-    upper = np.triu_indices(len(shown.metrics), 1)
-    p_values = found.tests.p_value[upper]
-    corrected = holm_of_pairs(found.tests.p_value)[upper]
-    order = np.argsort(p_values, kind="stable")
+    tests = ordered(shown).tests
+    assert tests is not None
+    first, second = np.triu_indices(len(shown.metrics), 1)
+    seed = seed_of(shown.benchmark.card.name, shown.benchmark.card.revision)
+    alone = pair_tests(shown.contributions, first, second, seed).p_value
+    together = tests.p_value[first, second]
+    order = np.lexsort((alone, together))
     figure = Drawing(
-        "The p-values of all ten pairs of metrics on demo_gecko, smallest first, and the limit "
-        "that each must keep below by Holm's method.",
-        360,
+        "The p-values of all ten pairs of metrics on demo_gecko, smallest first: each pair alone, and "
+        "all pairs tested together.",
+        330,
     )
     place = scale(-5.0, 0.0, 235, 440)
-    figure.text(235, 30, "p-value", "one strong")
-    figure.text(310, 30, "| Holm’s limit", "two strong")
-    clear = True
+    figure.text(235, 30, "alone", "muted")
+    figure.text(300, 30, "all together", "one strong")
+    figure.line(place(np.log10(LEVEL)), 44, place(np.log10(LEVEL)), 298, "two", 2)
+    figure.text(place(np.log10(LEVEL)) + 5, 56, "0.05", "two strong", size=12)
     for row, pair in enumerate(order):
         y = 56 + 25 * row
-        limit = LEVEL / (len(order) - row)
-        clear = clear and bool(corrected[pair] < LEVEL)
-        names = " / ".join(_short(shown.metrics[side[pair]]) for side in upper)
+        clear = bool(together[pair] < LEVEL)
+        names = " / ".join(_short(shown.metrics[side[pair]]) for side in (first, second))
         figure.text(225, y + 5, names, "" if clear else "muted", "end", 13)
         figure.line(235, y, 440, y, "faint")
-        figure.line(place(np.log10(limit)), y - 8, place(np.log10(limit)), y + 8, "two", 2.5)
-        figure.dot(place(np.log10(p_values[pair])), y, "one" if clear else "grey", 5)
+        figure.dot(place(np.log10(max(alone[pair], 1e-5))), y, "grey", 4)
+        figure.dot(place(np.log10(together[pair])), y, "one", 5)
     y = 56 + 25 * len(order) - 8
     for power in (-5, -3, -2, -1, 0):
-        figure.text(
-            place(power),
-            y + 14,
-            f"{10.0**power:.5f}".rstrip("0").rstrip("."),
-            "muted",
-            "middle",
-            13,
-        )
+        label = f"{10.0**power:.5f}".rstrip("0").rstrip(".")
+        figure.text(place(power), y + 14, label, "muted", "middle", 13)
     figure.line(235, y, 440, y)
-    figure.text(
-        240,
-        y + 40,
-        "grey: no significant difference; once one fails, all after it do",
-        "muted",
-        "middle",
-        13,
-    )
     return figure.svg()
 
 
@@ -121,7 +109,7 @@ def rank_ranges() -> str:
     size = len(shown.metrics)
     figure = Drawing(
         "Share of 1,000 joint draws of demo_gecko in which each metric takes each rank; the "
-        "outlined ranks are its rank range.",
+        "underlined ranks are its rank range.",
         270,
     )
     for rank in range(1, size + 1):
@@ -144,7 +132,7 @@ def rank_ranges() -> str:
         assert span is not None
         left, right = 180 + 54 * (span.low - 1), 180 + 54 * span.high
         figure.line(left + 2, y + 36, right - 2, y + 36, "two", 3)
-    figure.text(240, 262, "orange: rank range, 95 % of the draws", "two", "middle", 13)
+    figure.text(240, 262, "orange: rank range, by the tests", "two", "middle", 13)
     return figure.svg()
 
 

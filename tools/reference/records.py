@@ -25,8 +25,8 @@ from leaderboard.ledger.judge_pins import Pins
 from leaderboard.ledger.policy import Ban, Policy
 from leaderboard.ledger.queue_file import Queue, queue_bytes
 from leaderboard.publication.model_entries import ModelEntry
+from leaderboard.publication.pairs_file import SCHEMA as PAIRS
 from leaderboard.publication.snapshot import SCHEMA as CELLS
-from leaderboard.ranking.pairs import SCHEMA as PAIRS
 from leaderboard.records import Event, RunResult, Submission
 from leaderboard.store.backup import Manifest
 from leaderboard.store.hub import cards

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
-import numpy as np
 from fastapi import Path
 
 from benchmarks.errata import errata
 from benchmarks.published import PublishedCell, papers
-from benchmarks.statistics.multiplicity import holm_of_pairs
 from leaderboard.api.replies import RefusedError, bad_query, not_found
 from leaderboard.api.schemas import model_of
 from leaderboard.api.serving import TableRouter
@@ -21,8 +19,6 @@ from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import skill_title, token
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.pairs import read_pairs
-from leaderboard.store.interface import Store
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.benchmark_board import (
     SkillColumn,
@@ -191,7 +187,7 @@ def board_pairs(source: Source, benchmark: Benchmark, query: BoardQuery) -> Tabl
     kept = found.shown
     tests = tuple(one for one in every if kept is None or (one.a in kept and one.b in kept))
     of = [cells[0] for cells in found.choice.slices()[:1] if cells]
-    about = found.about() | {"correction": "holm", "n_tests": len(every)}
+    about = found.about() | {"correction": "joint", "n_tests": len(every)}
     name = table_name(of, found.choice.board, "pairs")
     return pairs_table(tests, found.view.entries, name, about)
 
@@ -273,29 +269,6 @@ def _skills_row(cell: Cell, column: SkillColumn, view: View) -> dict[str, Value]
     }
 
 
-def stored_pairs(store: Store, choice: Choice) -> tuple[Pair, ...]:
-    """The tests between each two ranked entries, in board order; none where none are kept."""
-    card = choice.board.card
-    cells = choice.slices()[0]
-    fit = {cell.entry_id for cell in cells if cell.tier is not None}
-    known = read_pairs(store.public, card.name, card.revision, fit)
-    if known is None or set(known.entry_ids) != fit:
-        return ()
-    tests, corrected = known.tests, holm_of_pairs(known.tests.p_value)
-    place = {entry_id: i for i, entry_id in enumerate(known.entry_ids)}
-    ranked = [cell for cell in cells if cell.entry_id in place]
-    order = np.array([place[cell.entry_id] for cell in ranked], np.intp)
-    first, second = np.triu_indices(len(ranked), 1)
-    at = order[first], order[second]
-    columns = (tests.p_value, corrected, tests.n_units, tests.n_patterns, tests.exact)
-    rows = zip(first.tolist(), second.tolist(), *(c[at].tolist() for c in columns), strict=True)
-    return tuple(
-        Pair(a.entry_id, b.entry_id, (a.value or 0.0) - (b.value or 0.0), *of_pair)
-        for i, j, *of_pair in rows
-        for a, b in [(ranked[i], ranked[j])]
-    )
-
-
 def _ranked_cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
     """As the page ranks; pages and requests remember it together."""
     choice = found.choice
@@ -316,8 +289,6 @@ def _pairs(source: Source, found: Chosen) -> tuple[Pair, ...]:
     asked = len(everyone if found.shown is None else found.shown)
     if asked * (asked - 1) // 2 > MOST_PAIRS:
         raise _too_large(f"{asked:,} entries have too many pairs for one answer.")
-    if is_stored(choice) and (stored := stored_pairs(source.store, choice)):
-        return stored
     bounded(len(everyone))
     with source.turn():
         return pairs(ranking_with_tests(choice, found.view), None)

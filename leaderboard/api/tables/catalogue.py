@@ -43,13 +43,12 @@ _ENTRIES = (
 _RESULTS = (
     "benchmark", "revision", "measure", "variant", "split", "facet", "skill", "value", "ci_low",
     "ci_high", "ci_method", "n_items", "n_clusters", "n_missing", "rank_low", "rank", "rank_high",
-    "p_best", "tier_holm_5_percent", "why_unranked", "note",
+    "best_share", "tier", "why_unranked", "note",
     "entry_id", "kind",
 )  # fmt: skip
 _TYPES = {
-    Type.NUMBER: "chance ceiling low high value ci_low ci_high p_best flops_per_pair",
-    Type.COUNT: "protocol n_entries seed n_items n_clusters n_missing rank_low rank rank_high "
-    "tier_holm_5_percent",
+    Type.NUMBER: "chance ceiling low high value ci_low ci_high best_share flops_per_pair",
+    Type.COUNT: "protocol n_entries seed n_items n_clusters n_missing rank_low rank rank_high tier",
     Type.FLAG: "simulated answers_public higher_is_better headline",
 }
 _HEADLINE_TYPES = {Type.NUMBER: "chance ceiling", Type.COUNT: "protocol n_entries seed",
@@ -66,7 +65,7 @@ _MEANINGS = {
     "released_with": "Citation of the paper whose authors released the scores; empty: somebody sent them.",
     "benchmarks": "With results on the board, parted by commas.",
     "rank": "On the published board; missing where there is too little to order.",
-    "tier_holm_5_percent": "Tier by tests of the headline; other measures have none here.",
+    "tier": "Tier among the entries of the slice; the tests tell no two of one apart.",
     "why_unranked": "Why it has no rank.",
     "entry_id": "`<submission id>/<metric>`.",
     "kind": "metric: run by Assay; scores: as submitted or released, not re-run.",
@@ -208,7 +207,7 @@ def _result(cell: Cell, board: BoardIndex, entry: Entry) -> dict[str, Value]:
         "kind": entry.kind.value,
         "benchmark": board.card.name,
         "revision": board.card.revision,
-        "tier_holm_5_percent": cell.tier,
+        "tier": cell.tier,
         "why_unranked": cell.why_unranked if cell.rank is None else "",
     }
 

@@ -148,7 +148,7 @@ OF_CELLS = {
     "rank": "within its slice (benchmark, measure, variant, split, facet, skill); null without one",
     "rank_low": "best rank in 95 % of the resamples",
     "rank_high": "worst rank in 95 % of the resamples",
-    "p_best": "share of the resamples in which it is best",
+    "best_share": "share of the resamples in which it has the best value",
     "tier": "by corrected tests; made for the headline of a board alone",
     "distrust": "why it is kept from ranking; empty where nothing keeps it",
     "note": "what a reader must know of the value; empty as a rule",
@@ -160,9 +160,10 @@ OF_PAIRS = {
     "revision": "of the data of the benchmark",
     "entry_a": "one entry",
     "entry_b": "the other",
-    "p_value": "of the paired permutation test by cluster, two-sided and not yet corrected",
+    "difference": "the value of the one less that of the other",
+    "p_corrected": "of the paired permutation tests by cluster, two-sided, of all pairs together",
     "n_units": "blocks of clusters in which the two differ",
-    "n_patterns": "patterns of signs behind it; 0 where it is an upper bound",
+    "n_patterns": "patterns of signs behind it",
     "exact": "whether every pattern was looked at",
 }
 

@@ -24,10 +24,11 @@ from benchmarks.comparison import (
 from benchmarks.rows import PooledSample
 from benchmarks.schema import ScoreTable, Selector
 from benchmarks.scores import write_scores
-from benchmarks.statistics.multiplicity import benjamini_hochberg, holm
+from benchmarks.statistics.joint_tests import JointTests
+from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import flip_tests
+from benchmarks.statistics.sign_flips import pair_tests
 from benchmarks.tifa160.protocol import HUMAN, TIFA160
 from evaluator.commands.compare_metrics import (
     NO_POOL,
@@ -69,9 +70,10 @@ def test_the_numbers_are_those_of_a_board_on_which_both_stand(compare: Run) -> N
     frame = pd.DataFrame(SCORES, index=pd.Index(PAIRS, name="pair_id"))
     board = Rated().evaluate(ScoreTable(frame), Rated().answers(None))
     at = [i for i, row in enumerate(board.rows) if row.measure == "srcc" and row.skill is None]
-    tests = flip_tests(board.contributions[at], seed_of("rated", "1"))
-    assert first["p_value"] == tests.p_value[0, 2]
-    assert first["n_differing"] == tests.n_units[0, 2]
+    ends = np.array([at[0]]), np.array([at[2]])
+    tests = pair_tests(board.contributions, *ends, seed_of("rated", "1"))
+    assert first["p_value"] == tests.p_value[0]
+    assert first["n_differing"] == tests.n_units[0]
     assert first["difference"] == board.rows[at[0]].value - board.rows[at[2]].value
     drawn = board.resamples[at[0]].astype(float) - board.resamples[at[2]]
     assert first["percentile_low"] == pytest.approx(np.quantile(drawn, 0.025))
@@ -96,24 +98,27 @@ def test_the_same_pair_comes_in_any_files(compare: Run, tmp_path: Path) -> None:
         assert records(compare, *words) == apart
 
 
-def test_every_pair_of_a_file_is_corrected_by_holm(compare: Run) -> None:
+def test_the_pairs_of_a_file_are_tested_together(compare: Run) -> None:
     found = records(compare, "all.csv")
     pairs = [("good", "fair"), ("good", "poor"), ("fair", "poor")]
     assert [(r["metric_a"], r["metric_b"]) for r in found] == pairs
-    expected = holm([r["p_value"] for r in found])
-    assert [r["p_corrected"] for r in found] == expected.tolist()
-    assert {(r["correction"], r["n_tests"]) for r in found} == {("holm", 3)}
+    frame = pd.DataFrame(SCORES, index=pd.Index(PAIRS, name="pair_id"))
+    board = Rated().evaluate(ScoreTable(frame), Rated().answers(None))
+    at = [i for i, row in enumerate(board.rows) if row.measure == "srcc" and row.skill is None]
+    tests = JointTests.of(board.contributions[at], seed_of("rated", "1"))
+    expected = tests.p_value[np.triu_indices(3, 1)].tolist()
+    assert sorted(r["p_corrected"] for r in found) == pytest.approx(sorted(expected))
+    assert {(r["correction"], r["n_tests"]) for r in found} == {("joint", 3)}
     out = compare("all.csv").out
     places = [out.index(name) for name in ("1 good", "2 fair", "3 poor")]
-    assert "Holm" in out and places == sorted(places)
+    assert "joint" in out and places == sorted(places)
 
 
 def test_skills_and_measures_are_corrected_apart_and_never_the_headline(compare: Run) -> None:
     words = ("good.csv", "fair.csv")
     found = records(compare, *words, "--all", "--skills")
     assert found[0] == records(compare, *words)[0]
-    assert found[0]["p_corrected"] == found[0]["p_value"]
-    assert (found[0]["correction"], found[0]["n_tests"]) == ("holm", 1)
+    assert (found[0]["p_corrected"], found[0]["correction"]) == (None, None)  # tested alone
     assert [(r["measure"], r["skill"]) for r in found] == [
         ("srcc", None), ("side", None), ("distance", None), ("srcc", "few"), ("srcc", "many"),
     ]  # fmt: skip
@@ -149,7 +154,7 @@ def test_with_missing_scores_the_clusters_are_not_counted(compare: Run, tmp_path
     assert first["uncounted"] in compare("good.csv", "gaps.csv").told
     left_out = {"n_better_a", "n_tied", "n_better_b", "t", "t_p", "wilcoxon_w", "wilcoxon_p",
                 "effect", "effect_low", "effect_high"}  # fmt: skip
-    kept = {"difference", "ci_low", "ci_high", "p_value", "p_corrected"}
+    kept = {"difference", "ci_low", "ci_high", "p_value"}
     assert {name for name in left_out | kept if first[name] is None} == left_out
 
 

@@ -23,9 +23,8 @@ from benchmarks.parquet import SCHEMA as SCORES_SCHEMA
 from benchmarks.parquet import write_stored
 from benchmarks.schema import Card, ScoreTable
 from leaderboard.ledger.queue_file import Queue, queue_bytes
-from leaderboard.publication import snapshot
+from leaderboard.publication import pairs_file, snapshot
 from leaderboard.publication.publisher import table_schemas
-from leaderboard.ranking import pairs
 from leaderboard.store.hub import cards
 from leaderboard.store.hub.cards import card_of
 from leaderboard.store.hub.configurations import (
@@ -112,7 +111,7 @@ def test_cards_tell_of_every_column_there_is() -> None:
     queue = pq.read_schema(io.BytesIO(queue_bytes(Queue())))
     assert list(cards.OF_SCORES) == SCORES_SCHEMA.names
     assert list(cards.OF_CELLS) == snapshot.SCHEMA.names
-    assert list(cards.OF_PAIRS) == pairs.SCHEMA.names
+    assert list(cards.OF_PAIRS) == pairs_file.SCHEMA.names
     assert list(cards.OF_CASES) == cases.SCHEMA.names
     assert list(cards.OF_SUBMISSIONS) == queue.names
 

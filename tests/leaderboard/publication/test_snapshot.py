@@ -110,7 +110,7 @@ _KINDS = {
     "measure": st.sampled_from(["srcc", "rank", ""]),
     "facet": st.none() | st.sampled_from(["", "forward_text"]),
     "skill": st.none() | st.sampled_from(["", "counting"]),
-    "value ci_low ci_high p_best": st.none() | st.floats(allow_nan=True, allow_infinity=True),
+    "value ci_low ci_high best_share": st.none() | st.floats(allow_nan=True, allow_infinity=True),
     "n_items n_clusters n_missing row": st.integers(-1, 2**62),
     "rank rank_low rank_high tier": st.none() | st.integers(1, 10_000),
 }
@@ -232,6 +232,23 @@ def test_a_damaged_file_is_told_as_such() -> None:
         parse_old_snapshot(b"{}")
 
 
+def test_a_column_by_its_earlier_name_is_read() -> None:
+    content = snapshot_bytes(snapshot())
+    buffer = io.BytesIO()
+    names = ["p_best" if name == "best_share" else name for name in snapshots.SCHEMA.names]
+    file = pq.ParquetFile(io.BytesIO(content))
+    metadata = file.metadata.metadata
+    fields = zip(names, snapshots.SCHEMA, strict=True)
+    earlier = pa.schema([field.with_name(name) for name, field in fields])
+    with pq.ParquetWriter(buffer, earlier) as writer:
+        for group in range(file.num_row_groups):
+            writer.write_table(file.read_row_group(group).rename_columns(names).cast(earlier))
+        own = (snapshots.METADATA, snapshots.ENTRIES)
+        writer.add_key_value_metadata({key: metadata[key] for key in own})
+    found, expected = parse_snapshot(buffer.getvalue()), parse_snapshot(content)
+    assert found.boards["ratings"].cells == expected.boards["ratings"].cells
+
+
 def with_other_columns(content: bytes) -> bytes:
     buffer = io.BytesIO()
     metadata = pq.read_metadata(io.BytesIO(content)).metadata
@@ -245,7 +262,7 @@ OLD = b"""{"schema_version": 1, "built_at": "2026-01-01T00:00:00Z", "entries": {
 {"card": %s, "cells": [{"entry_id": "a-0/a", "measure": "rmse", "variant": null, "split": null,
 "facet": null, "skill": null, "value": 0.25, "ci_low": null, "ci_high": null, "ci_method": null,
 "n_items": 4, "n_clusters": 5, "n_missing": 0, "note": "", "distrust": "", "row": 0, "rank": null,
-"rank_low": null, "rank_high": null, "p_best": null, "tier": null}]}}}""" % (
+"rank_low": null, "rank_high": null, "best_share": null, "tier": null}]}}}""" % (
     _CARDS["tiny"].model_dump_json().encode()
 )
 

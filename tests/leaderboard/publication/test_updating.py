@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 
-from benchmarks.statistics import sign_flips
+from benchmarks.parquet import parquet_table
 from leaderboard.publication import publisher
+from leaderboard.publication.pairs_file import SCHEMA, pairs_path
 from leaderboard.publication.publisher import DrawsCache, Publisher, Update
 from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import OLD_PATH, PATH
-from leaderboard.ranking import pairs
 from leaderboard.records import Status
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.interface import transact
@@ -179,52 +178,32 @@ def test_draws_that_are_not_there_yet_are_looked_for_again(house: House, tmp_pat
 # Tests of pairs
 
 
-def test_a_new_entry_alone_is_tested(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(house, 5, **ON_OPEN)
-    made: list[int] = []
-    test = sign_flips.pair_tests
-
-    def noted(shares: Any, first: Any, *words: Any, **more: Any) -> Any:
-        made.append(len(first))
-        return test(shares, first, *words, **more)
-
-    monkeypatch.setattr(pairs, "pair_tests", noted)
-    house.done(name="newcomer", **ON_OPEN)
-    assert made == [5]
-    monkeypatch.undo()
-    assert house.problems() == []
-
-
-def test_the_tests_of_pairs_are_published_and_are_those_made_from_nothing(house: House) -> None:
+def test_the_tests_of_a_headline_are_published_and_are_those_made_from_nothing(
+    house: House,
+) -> None:
     filled(house, 4, **ON_OPEN)
-    ids = [*house.snapshot().entries]
-    kept = pairs.read_pairs(house.store.public, "open", CARDS["open"].revision, ids)
     fresh = Update(house.store, CARDS, DrawsCache(house.store))
     shown = [status for status in house.ledger.statuses() if status.on_boards]
     fresh.snapshot(shown, house.clock(), "")
-    made = fresh.ranked["open"]
-    assert kept is not None
-    assert made is not None
-    assert set(kept.entry_ids) == set(made.entry_ids)
-    order = [kept.entry_ids.index(entry_id) for entry_id in made.entry_ids]
-    np.fill_diagonal(kept.tests.p_value, 1.0)
-    np.testing.assert_allclose(kept.tests.of(np.array(order)).p_value, made.tests.p_value)
-
-
-def test_tests_of_another_result_of_the_same_entry_are_not_taken_over(house: House) -> None:
-    first, _ = filled(house, 2, **ON_OPEN)
-    again(house, first)
-    assert house.problems() == []
-    kept = pairs.read_pairs(house.store.public, "open", CARDS["open"].revision, [])
-    assert kept is not None
-    assert kept.entry_ids == ()
+    made = fresh.headlines["open"]
+    assert made is not None and made.ordering.tests is not None
+    kept = parquet_table(house.store.public.read(pairs_path("open")))
+    assert kept.schema.remove_metadata() == SCHEMA
+    place = {cell.entry_id: i for i, cell in enumerate(made.cells)}
+    rows = kept.to_pylist()
+    assert len({frozenset((row["entry_a"], row["entry_b"])) for row in rows}) == len(rows) == 6
+    for row in rows:
+        at = place[row["entry_a"]], place[row["entry_b"]]
+        assert row["p_corrected"] == made.ordering.tests.p_value[at]
+        assert row["difference"] == pytest.approx(made.ordering.tests.difference[at])
+        assert row["n_patterns"] == made.ordering.tests.n_patterns
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no table"])
 def test_a_broken_file_of_tests_is_made_again_till_none_is_needed(
     house: House, content: bytes
 ) -> None:
-    ids, path = filled(house, 2, **ON_OPEN), pairs.pairs_path("open")
+    ids, path = filled(house, 2, **ON_OPEN), pairs_path("open")
     transact(house.store.public, lambda: {path: content}, "spoilt")
     ids.append(house.done(name="three", **ON_OPEN))
     assert house.problems() == []

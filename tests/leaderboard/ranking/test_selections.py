@@ -1,4 +1,4 @@
-"""A selection ranked from its own draws and known tests is the one ranked from everybody's."""
+"""A selection ranked from its own draws is the one ranked from everybody's."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.arrays import IntArray
-from benchmarks.statistics.resampling import seed_of
-from benchmarks.statistics.sign_flips import BOUND, FlipTests, flip_tests, pair_tests
-from leaderboard.ranking import pairs
+from benchmarks.statistics.joint_tests import JointTests
 from leaderboard.ranking.cells import Cell
 from leaderboard.ranking.draws import draws_files, read_draws
 from leaderboard.ranking.orders import Orders
-from leaderboard.ranking.pairs import Pairs, pairs_file, pairs_path
 from leaderboard.ranking.slices import Ranked, Slice, mean_over_skills, ranked
 from leaderboard.store.interface import Store
 from tests.kit.store import memory_store
@@ -39,7 +35,7 @@ class Made:
         return (orders or Orders(self.store)).ranked(CARD, [self.skills[skill]], ids)
 
 
-def board(seed: int, *, odd: bool = False, published: bool = True) -> Made:
+def board(seed: int, *, odd: bool = False) -> Made:
     """Random runs; the odd ones among them lack draws, have those of another plan, or are unfit."""
     rng = np.random.default_rng(seed)
     public = (store := memory_store()).public
@@ -61,11 +57,6 @@ def board(seed: int, *, odd: bool = False, published: bool = True) -> Made:
             found[row].append(one.model_copy(update={"n_clusters": clusters}))
     public.commit(files, parent=public.head(), message="draws")
     whole = [everybody(store, [cells]) for cells in found]
-    if published:
-        tests = whole[0].ordering.tests or pytest.fail()
-        kept = Pairs(CARD.revision, tuple(c.entry_id for c in whole[0].cells), tests)
-        content = {pairs_path(CARD.name): pairs_file(CARD.name, kept)}
-        public.commit(content, parent=public.head(), message="pairs")
     return Made(store, tuple(one.cells for one in whole))
 
 
@@ -78,30 +69,25 @@ def everybody(store: Store, skills: Sequence[Sequence[Cell]]) -> Ranked:
         stale = np.abs(draws.contributions.sum(axis=1) - values) > 1e-3
         draws.contributions[stale], draws.resamples[stale] = np.nan, np.nan
         slices.append(Slice(tuple(cells), draws))
-    one = mean_over_skills(slices)
-    fit = np.array([cell.fit and cell.value is not None for cell in one.cells])
-    shares = np.where(fit[:, None], one.draws.contributions, np.nan)
-    tests = flip_tests(shares, seed_of(CARD.name, CARD.revision))
-    return ranked(one, CARD, tests=tests).best_first(CARD)
+    return ranked(mean_over_skills(slices), CARD).best_first(CARD)
 
 
 def selected(whole: Ranked, ids: Collection[str]) -> Ranked:
     """A part of a whole ranking, ranked and corrected anew."""
     kept = np.array([i for i, c in enumerate(whole.cells) if c.entry_id in ids], np.intp)
     one = Slice(tuple(whole.cells[i] for i in kept), whole.draws.of(kept))
-    tests = whole.ordering.tests
-    return ranked(one, CARD, tests=tests.of(kept) if tests else None).best_first(CARD)
+    return ranked(one, CARD).best_first(CARD)
 
 
 def assert_same(found: Ranked, expected: Ranked) -> None:
     """Down to the last bit."""
     one, other = found.ordering, expected.ordering
     assert (found.cells, one.ranges, one.tiers) == (expected.cells, other.ranges, other.tiers)
-    arrays = [(getattr(one, name), getattr(other, name)) for name in ("corrected", "p_best")]
+    arrays = [(getattr(one, name), getattr(other, name)) for name in ("corrected", "best_share")]
     draws, tests = (found.draws, expected.draws), (one.tests, other.tests)
     for both, names in (
         (draws, ["resamples", "contributions"]),
-        (tests, [field.name for field in dataclasses.fields(FlipTests)]),
+        (tests, [field.name for field in dataclasses.fields(JointTests)]),
     ):
         arrays += [(getattr(both[0], name), getattr(both[1], name)) for name in names]
     for a, b in arrays:
@@ -124,15 +110,14 @@ def test_selections_are_ranked_as_parts_of_the_whole(odd: bool, skills: tuple[in
         assert_same(orders.ranked(CARD, cells), whole)
 
 
-@pytest.mark.parametrize("published", [False, True])
-def test_a_selection_of_nobody_is_empty(published: bool) -> None:
-    made = board(1, published=published)
+def test_a_selection_of_nobody_is_empty() -> None:
+    made = board(1)
     assert Orders(made.store).ranked(CARD, [made.skills[0]], set()).cells == ()
 
 
 def test_a_selection_with_somebody_whose_draws_are_lost_asks_for_the_whole() -> None:
     made = board(2, odd=True)
-    # Run 3 has no draws. With too few items it has no rank, so no chance to be best either.
+    # Run 3 has no draws. With too few items it has no rank, so it is never the best either.
     cells = [
         c.model_copy(update={"n_clusters": 3}) if c.entry_id == "run-3/m" else c
         for c in made.skills[0]
@@ -142,22 +127,6 @@ def test_a_selection_with_somebody_whose_draws_are_lost_asks_for_the_whole() -> 
     published = [ranks[c.entry_id] for c in cells]
     some = {"run-3/m", "run-7/m", "run-9/m"}
     assert_same(Orders(made.store).ranked(CARD, [published], some), selected(whole, some))
-
-
-def test_a_pair_is_tested_once_and_published_ones_never(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, tested = board(1), list[int]()
-
-    def counted(shares: Any, first: IntArray, *rest: Any, **more: Any) -> Any:
-        tested.append(first.size)
-        return pair_tests(shares, first, *rest, **more)
-
-    monkeypatch.setattr(pairs, "pair_tests", counted)
-    orders = Orders(made.store)
-    made.ranked(1, 2, 3, orders=orders)
-    made.ranked(orders=orders)
-    made.ranked(1, 2, 3, skill=1, orders=orders)
-    made.ranked(2, 3, 4, skill=1, orders=orders)
-    assert tested == [0, 0, 3, 2]
 
 
 def test_a_selection_reads_its_own_draws_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,14 +146,4 @@ def test_a_selection_reads_its_own_draws_and_each_once(monkeypatch: pytest.Monke
     assert runs == ["run-1"] * 2 + ["run-2"] * 2 + ["run-3"] * 2
     whole = made.ranked(orders=orders)
     assert whole.ordering.tests is not None
-    assert orders.nbytes > whole.draws.nbytes + 2 * whole.ordering.tests.nbytes
-
-
-def test_a_bound_in_place_of_a_draw_is_bettered_once_few_are_asked_for() -> None:
-    rng = np.random.default_rng(0)
-    shares = rng.normal(0.0, 1.0, (12, 60)) + np.linspace(0.0, 0.6, 12)[:, None]
-    ids = tuple(f"m{n}" for n in range(12))
-    bounded = pairs.tests_of(ids, shares, 3, Pairs("1", (), flip_tests(shares[:0], 3)), 5)
-    assert ((bounded.n_patterns == 0) & (bounded.p_value >= BOUND) & (bounded.p_value < 1)).any()
-    few = pairs.tests_of(ids[:3], shares[:3], 3, Pairs("1", ids, bounded), 5)
-    np.testing.assert_array_equal(few.p_value, flip_tests(shares[:3], 3).p_value)
+    assert orders.nbytes > whole.draws.nbytes + whole.ordering.tests.nbytes

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from benchmarks.statistics.sign_flips import flip_tests
+from benchmarks.statistics.joint_tests import JointTests
 from leaderboard.ranking.cells import best_first
 from leaderboard.ranking.draws import Draws
-from leaderboard.ranking.pairs import Pairs
-from leaderboard.ranking.pairs import tests_of as made_tests
+from leaderboard.ranking.rank_ranges import tiers
 from leaderboard.ranking.slices import Basis, Slice, groups, ranked
 from tests.leaderboard.ranking.made_up_ranking import CARD, cell, ranking_of
 
@@ -46,12 +47,19 @@ def test_without_contributions_nothing_was_tested() -> None:
     assert np.isnan(after.ordering.corrected).all() and Basis.of(after).n_pairs == 0
 
 
-def test_the_basis_counts_resamples_pairs_and_bounds() -> None:
+def test_the_first_tier_ends_before_who_is_worse_than_the_best() -> None:
+    """Told apart from nobody alone, and yet not the best: the leader, whoever it is, is better."""
+    tests = JointTests.of(ranking_of([0.5, 0.49, 0.48], noise=0.3).draws.contributions, 1)
+    values = np.array([0.5, 0.49, 0.48])
+    assert tiers(values, tests) == (1, 1, 1)
+    assert tiers(values, replace(tests, p_best=np.array([1.0, 0.8, 0.01]))) == (1, 1, 2)
+    # Equal values move together.
+    equal = np.array([0.5, 0.49, 0.49])
+    assert tiers(equal, replace(tests, p_best=np.array([1.0, 0.8, 0.01]))) == (1, 2, 2)
+
+
+def test_the_basis_counts_resamples_and_pairs() -> None:
     drawn = ranking_of([0.5, 0.49, 0.1], noise=0.01)
-    shares = drawn.draws.contributions
-    none = Pairs("1", (), flip_tests(shares[:0], 1))
-    tests = made_tests(["a", "b", "c"], shares, 1, none, most_drawn=0)
-    bounded = Basis.of(ranked(Slice(drawn.cells, drawn.draws), CARD, tests=tests))
-    assert Basis.of(drawn) == Basis(50, 3) and bounded.n_bounded > 0
+    assert Basis.of(drawn) == Basis(50, 3)
     kept = Basis.of_kept([cell(name, 1, 1) for name in "abcd"] + [cell("e", 5, None)], 200)
     assert kept == Basis(200, 6, kept=True)

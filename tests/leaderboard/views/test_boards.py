@@ -244,7 +244,7 @@ def test_rows_are_sorted_by_a_column_and_those_without_a_value_come_last(view: V
     assert worst == [*best[:-3][::-1], *best[-3:]]
 
 
-@pytest.mark.parametrize("key", ["metric", "value", "p_best", "n", "meta:version", "meta:kind"])
+@pytest.mark.parametrize("key", ["metric", "value", "best_share", "n", "meta:version", "meta:kind"])
 def test_rows_are_sorted_by_whatever_every_board_shows_both_ways(view: View, key: str) -> None:
     up, down = in_order(view, key), in_order(view, f"-{key}")
     assert sorted(up) == sorted(down) == sorted(in_order(view, ""))

@@ -77,17 +77,17 @@ def table_of(view: View, cells: list[Cell]) -> str:
 # Rows.
 
 
-def test_rows_stand_below_their_tier_with_rank_range_value_interval_p_best_and_clusters(
+def test_rows_stand_below_their_tier_with_rank_range_value_interval_share_of_the_best_and_clusters(
     view: View,
 ) -> None:
     page = body(view)
     named(page)
     first = page.rows[0]
     heads = {head.split()[0]: head for head in first}
-    assert list(heads) == ["Rank", "Pin", "Spearman", "P(best)", "Prompt", "Pairs/s"]
+    assert list(heads) == ["Rank", "Pin", "Spearman", "Best", "Prompt", "Pairs/s"]
     texts = {name: first[head].text for name, head in heads.items()}
-    assert texts["Rank"] == "1–3 CLIPScore 1.0" and texts["Spearman"] == "0.720 [0.632, 0.812]"
-    assert (texts["P(best)"], texts["Prompt"], texts["Pairs/s"]) == ("69%", "120", "38.4")
+    assert texts["Rank"] == "1–6 CLIPScore 1.0" and texts["Spearman"] == "0.720 [0.632, 0.812]"
+    assert (texts["Best"], texts["Prompt"], texts["Pairs/s"]) == ("69%", "120", "38.4")
     assert len(first[heads["Spearman"]].one("svg").all("line")) == 2  # chance and interval
     labels = list(page.groups)
     assert labels == [*(f"Tier {n}" for n in range(1, len(labels))), "Without a rank"]
@@ -221,7 +221,7 @@ def test_where_answers_are_not_public_no_value_leads_to_items(view: View) -> Non
 def test_every_heading_sorts_and_rows_keep_their_ranks(view: View) -> None:
     page = body(view, Arrangement((PLCC,)))
     sorts = [q.arranged.sort for q in queries(page, "thead a.as-sort")]
-    assert sorts == ["", "metric", "value", "p_best", "n", PLCC, "cost:pairs_per_s"]
+    assert sorts == ["", "metric", "value", "best_share", "n", PLCC, "cost:pairs_per_s"]
     plain, by_plcc = body(view), body(view, Arrangement((PLCC,), sort=PLCC))
     ranks = [sorted(one["title"] for one in p.all("tbody .as-rk")) for p in (plain, by_plcc)]
     assert ranks[0] == ranks[1] and not by_plcc.groups
@@ -264,15 +264,12 @@ def test_a_form_keeps_what_it_has_no_control_for_and_drops_tests_within(view: Vi
 # What is said around the table.
 
 
-def test_the_legend_counts_tests_bounds_and_resamples(view: View) -> None:
+def test_the_legend_counts_tests_and_resamples(view: View) -> None:
     words = body(view).text
-    for figure in ("45 pairs", "α = 0.05", "200 bootstrap resamples", "Holm", "permutation"):
+    for figure in ("45 pairs", "α = 0.05", "200 bootstrap resamples", "joint", "permutation"):
         assert figure in words  # ten of twelve are ranked
     assert "simulated" in body(view).one("[role=note]")
     assert "simulated" not in body(view, benchmark="graphs")
-    cells = ranking_of([0.5, 0.49, 0.1], noise=0.01).cells
-    told = [said(cells, Basis(50, 3, n_bounded=n)) for n in (0, 2)]
-    assert ["2 pairs the p-value is an upper bound" in words for words in told] == [False, True]
 
 
 def test_without_contributions_there_are_no_tiers_and_the_page_says_why() -> None:

@@ -96,17 +96,14 @@ def test_a_board_costs_the_same_requests_however_many_submissions_there_are(
     assert set(public.asked) == set(private.asked) == {"head"}
 
 
-def test_a_ranking_reads_two_files_for_each_run_in_it_and_the_tests_of_the_board(
-    house: House,
-) -> None:
+def test_a_ranking_reads_two_files_for_each_run_in_it(house: House) -> None:
     house.done(name="two", benchmarks=("open",))
     store, public, _ = counted(house.store)
     view = Reader(store, CARDS).view()
     public.forget()
     board = view.boards["open"]
     view.orders.ranked(board.card, [board.cells(board.card.headline, None)])
-    assert len(public.paths) == 2 * 2 + 1
-    assert public.paths[-1] == "boards/open.pairs.parquet"
+    assert len(public.paths) == 2 * 2
     assert public.asked["list"] == 0
 
 

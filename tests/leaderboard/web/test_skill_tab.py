@@ -76,7 +76,9 @@ def test_the_table_has_mean_parts_and_costs_and_says_who_is_at_chance(site: Cont
         assert part in fails
 
 
-@pytest.mark.parametrize("sort", ["-seconds", "seconds", "-gecko/count", "name", "mean", "p_best"])
+@pytest.mark.parametrize(
+    "sort", ["-seconds", "seconds", "-gecko/count", "name", "mean", "best_share"]
+)
 def test_a_heading_sorts_and_what_has_no_value_is_last(site: Context, sort: str) -> None:
     found = skill_view(query_of(f"tab=skill:counting&sort={sort}"), site.reader.view(),
                        site.skills)  # fmt: skip
@@ -89,8 +91,8 @@ def test_a_heading_sorts_and_what_has_no_value_is_last(site: Context, sort: str)
         assert known == sorted(known, reverse=sort.startswith("-"))
     elif sort == "name":
         assert order == sorted(order, key=str.casefold)
-    elif sort in {"mean", "p_best"}:
-        values = [row.value if sort == "mean" else row.standing.p_best for row in found.ranked]
+    elif sort in {"mean", "best_share"}:
+        values = [row.value if sort == "mean" else row.standing.best_share for row in found.ranked]
         assert values == sorted(values) and values[0] < values[-1]
     plain = skill_view(query_of("tab=skill:counting&sort=-mean"), site.reader.view(),
                        site.skills)  # fmt: skip
