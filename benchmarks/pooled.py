@@ -26,6 +26,8 @@ from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined, re
 
 MIN_IMAGES = 3
 """Fewer images than this make no correlation."""
+MAX_MISSING = 0.02
+"""Who lacks more than this share of a ranking's scores has no rank in it."""
 Pool = TypeVar("Pool", bound="PooledImages")
 
 SAME_SCORE = "the metric gives every image the same score"
@@ -64,7 +66,7 @@ class PooledImages:
     scores: FloatArray  # shape (n,), finite, higher is better
     ratings: FloatArray  # shape (n,), finite
     clusters: IntArray  # shape (n,), position of each image's cluster in the plan
-    n_missing: int  # images of the slice without a score
+    n_missing: int  # images of the slice without a score of their own
     plan: ResamplingPlan  # resamples the clusters
     members: IntArray  # positions in the plan of the clusters of the slice, scored or not
     # makes the whole slice, with its images without a score. It holds references to arrays that
@@ -75,6 +77,7 @@ class PooledImages:
     shared: Callable[[str], FloatArray] | None = None
     # gives the pairs of a wider pool at threshold 0, where this one is all images of some clusters
     wider: Callable[[], PairForms] | None = None
+    n_counted: int = 0  # of those without a score, how many are among the images; see `most_wrong`
 
     @classmethod
     def of(
@@ -84,32 +87,37 @@ class PooledImages:
         clusters: IntArray,
         plan: ResamplingPlan,
         members: BoolArray | None = None,
+        *,
+        drop: bool = False,
     ) -> Self:
         """The members of a slice.
 
         `scores` (N,), higher is better; NaN where the metric gave none; `ratings` (N,); an image
         without one (NaN) does not belong to the pool; `clusters` (N,), position of each image's
-        cluster in the plan; `members` (N,); None: all images.
+        cluster in the plan; `members` (N,); None: all images; `drop`: whether images without a
+        score are left out, however few they are.
         """
         inside = np.ones(scores.size, bool) if members is None else members
-        chosen = inside & np.isfinite(scores) & np.isfinite(ratings)
-        missing = int((inside & np.isnan(scores)).sum())
+        filled = scores if drop else most_wrong(scores, ratings)
+        chosen = inside & np.isfinite(filled) & np.isfinite(ratings)
+        missing = inside & np.isnan(scores)
         of_slice = np.unique(clusters[inside & np.isfinite(ratings)])
         return cls(
-            scores[chosen],
+            filled[chosen],
             ratings[chosen],
             clusters[chosen],
-            missing,
+            int(missing.sum()),
             plan,
             of_slice,
-            partial(_sample, scores, ratings, clusters, members),
+            partial(_sample, filled, ratings, clusters, members),
+            n_counted=int((missing & chosen).sum()),
         )
 
     def counted(self, row: Row) -> Row:
         """The row with the counts of this pool."""
         return replace(
             row,
-            n_items=self.scores.size,
+            n_items=self.scores.size - self.n_counted,
             n_clusters=np.unique(self.clusters).size,
             n_missing=self.n_missing,
         )
@@ -117,7 +125,7 @@ class PooledImages:
     @property
     def remark(self) -> str:
         """What a reader must know about any value of this pool; empty as a rule."""
-        return missing_scores(self.n_missing)
+        return missing_scores(self.n_missing, counted=self.n_counted > 0)
 
     @property
     def too_few(self) -> str:
@@ -265,7 +273,8 @@ def mean_of_pools(pools: Sequence[PooledImages], measure: str, ties: Ties) -> Es
     """Mean over pools of a measure of each, where it is defined; each has a threshold of ties."""
     found = [pool.estimate(measure, ties) for pool in pools]
     defined = [one for one in found if not math.isnan(one.value)]
-    remark = missing_scores(sum(pool.n_missing for pool in pools))
+    counted = any(pool.n_counted for pool in pools)
+    remark = missing_scores(sum(pool.n_missing for pool in pools), counted=counted)
     if not defined:
         return Estimate(note=notes(NOWHERE, remark))
     undefined = len(found) - len(defined)
@@ -298,6 +307,7 @@ class ManyPools:
         self, scores: FloatArray, ratings: FloatArray, clusters: IntArray, plan: ResamplingPlan
     ) -> None:
         self._scores = scores
+        self._filled = np.column_stack([most_wrong(of, ratings) for of in scores.T])
         self._ratings = ratings
         self._clusters = clusters
         self._plan = plan
@@ -315,14 +325,14 @@ class ManyPools:
     def _resamples(self, metric: int, members: BoolArray, measure: str) -> FloatArray:
         """Shape (B,); computed for all metrics that scored the same images of the slice."""
         rated = members & np.isfinite(self._ratings)
-        scored = np.isfinite(self._scores[rated])
+        scored = np.isfinite(self._filled[rated])
         mine = scored[:, metric]
         key = (id(members), measure, np.packbits(mine).tobytes())
         if key not in self._found:
             alike = np.flatnonzero((scored == mine[:, None]).all(axis=0))
             images = np.flatnonzero(rated)[mine]
             resampled = CORRELATIONS[measure][1]
-            columns = self._scores[np.ix_(images, alike)]
+            columns = self._filled[np.ix_(images, alike)]
             found = resampled(
                 columns, self._ratings[images], self._plan.counts, self._clusters[images]
             )
@@ -341,6 +351,30 @@ def _sample(
     return PooledSample(scores[chosen], ratings[chosen], clusters[chosen])
 
 
-def missing_scores(n_missing: int) -> str:
-    """Says how many images have no score and are therefore left out; empty where none is."""
-    return f"images left out for want of a score: {n_missing}" if n_missing else ""
+def most_wrong(scores: FloatArray, ratings: FloatArray) -> FloatArray:
+    """Scores with those that are missing at their most wrong, where few are.
+
+    Below the median rating that is the metric's highest score, from it on its lowest. Nothing milder
+    would do: where people's ratings are known, who leaves out the 2 % of the images that it gets most
+    wrong lifts a Spearman correlation of .59 by .047; with its own median in their place by .036, and
+    with its own lowest score, for images that people rate low, by .052.
+
+    `scores` (N,), NaN where there is none; `ratings` (N,), NaN where an image has none.
+    Returns: shape (N,); as they are where more than `MAX_MISSING` lack a score, which then has no rank.
+    """
+    rated = np.isfinite(ratings)
+    missing = rated & np.isnan(scores)
+    if not missing.any() or missing.sum() > MAX_MISSING * rated.sum():
+        return scores
+    known = scores[np.isfinite(scores)]
+    wrong = np.where(ratings < np.median(ratings[rated]), known.max(), known.min())
+    return np.where(missing, wrong, scores)
+
+
+def missing_scores(n_missing: int, *, counted: bool = False) -> str:
+    """Says how many images have no score, and what becomes of them; empty where all have one."""
+    if not n_missing:
+        return ""
+    if counted:
+        return f"images without a score, counted as most wrong: {n_missing}"
+    return f"images left out for want of a score: {n_missing}"

@@ -24,6 +24,7 @@ from benchmarks.families.cuts import FOLDS, Cut, Scored
 from benchmarks.families.items import Items
 from benchmarks.families.measures import guesses, with_measures
 from benchmarks.families.slices import slices_of
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.rows import Measured, MeasuredBuilder, Row, notes
 from benchmarks.schema import Element as QuestionElement
 from benchmarks.schema import MeasureInfo, Questions, ScoreTable, scores_of_elements
@@ -363,6 +364,9 @@ class _Metric:
         size = len(answers.units.line)
         values = np.full(size, np.nan) if values is None else values
         self._none = np.isnan(values)
+        few = np.count_nonzero(self._none) <= MAX_MISSING * size
+        if few and benchmark.card.evaluation.missing is None:
+            self._mode = "wrong"  # Else who has a rank chooses the elements it is ranked by.
         self._kept = ~self._none | (self._mode != "drop")
         positive = answers.units.positive
         worst = np.where(positive, -np.inf, np.inf) if self._mode == "wrong" else -np.inf

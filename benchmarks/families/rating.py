@@ -3,7 +3,7 @@
 What people said comes in three forms (lists of ratings, a row for each rater, means that were
 released) and becomes one mean for each pair of image and text. All images are one pool; or each
 prompt, or each model, is one, and a measure is the unweighted mean over those in which it is defined.
-An image without a score is left out and counted.
+Images without a score are counted: up to 2 % as most wrong (`pooled.most_wrong`), beyond that left out.
 """
 
 from __future__ import annotations
@@ -447,7 +447,8 @@ class _Metric:
 
     def _within(self, members: BoolArray) -> PooledImages:
         pools = self.benchmark.pools
-        return pools.of(self.scores, self.means, self._clusters, self.plan, members)
+        drop = self.benchmark.missing == "drop"
+        return pools.of(self.scores, self.means, self._clusters, self.plan, members, drop=drop)
 
     @property
     def _rules(self) -> Evaluation:
@@ -481,8 +482,6 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     """
     evaluation, problems = card.evaluation, list[str]()
     lacking = dict.fromkeys(NO_FIT if evaluation.pool == "prompt" else (), "pool = all or model")
-    if evaluation.missing == "wrong":
-        problems.append("missing = wrong says nothing of ratings: drop or fail")
     if evaluation.pool == "model" and not card.items.model:
         problems.append("pool = model needs items.model")
     if card.headline.facet is not None and card.headline.facet not in card.gold:

@@ -23,7 +23,7 @@ from benchmarks.gecko.load import (
     same_missing,
     template_scores,
 )
-from benchmarks.pooled import MIN_IMAGES, missing_scores
+from benchmarks.pooled import MIN_IMAGES, missing_scores, most_wrong
 from benchmarks.rows import MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
@@ -192,27 +192,34 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     freedom, as scipy computes it for both coefficients).
     """
     rated = part.chosen & np.isfinite(data.human[template])
+    human = data.human[template]
+    filled = replace(data, scores=np.column_stack([most_wrong(s, human) for s in data.scores.T]))
     used = np.zeros(data.scores.shape, bool)
     per_model: dict[str, list[FloatArray]] = {name: [] for name in _CORRELATIONS}
     weak: dict[str, list[list[str]]] = {n: [[] for _ in data.metrics] for n in _CORRELATIONS}
     left_out: list[list[str]] = [[] for _ in data.metrics]
     for model in sorted(set(data.models[part.chosen])):
         images = np.flatnonzero(rated & (data.models == model))
-        found = _correlations(data, images, data.human[template][images])
-        scored = np.isfinite(data.scores[images])
+        found = _correlations(filled, images, human[images])
+        scored = np.isfinite(filled.scores[images])
         for name, values in found.items():
             per_model[name].append(values)
             for metric in np.flatnonzero(p_values(values[0], scored.sum(axis=0)) > LEVEL):
                 weak[name][metric].append(model)
         defined = np.isfinite(found["srcc"][0])
-        used[images] = scored & defined
+        used[images] = np.isfinite(data.scores[images]) & defined
         for metric in np.flatnonzero(~defined):
             few = scored[:, metric].sum() < MIN_IMAGES
             left_out[metric].append(f"{model} ({_reason(few=bool(few))})")
     missing = rated[:, None] & np.isnan(data.scores)
     gaps = tuple(
-        notes(f"models left out: {', '.join(out)}" if out else "", missing_scores(int(m)))
-        for out, m in zip(left_out, missing.sum(axis=0), strict=True)
+        notes(
+            f"models left out: {', '.join(out)}" if out else "",
+            missing_scores(int(m.sum()), counted=bool(counted.any())),
+        )
+        for out, m, counted in zip(
+            left_out, missing.T, (missing & np.isfinite(filled.scores)).T, strict=True
+        )
     )
     return {
         name: Estimate(

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from benchmarks.command_line import shortened
 from benchmarks.errors import SubmitterError
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.problems import ProblemKind
 from benchmarks.rows import Row
 from evaluator.commands.common import table
@@ -26,7 +27,6 @@ from evaluator.isolation.job import MIB, Limits
 from evaluator.isolation.session import one_line
 from evaluator.submission.costs import LARGE_SIDE, MEDIUM_SIDE, Costs, Projection
 from evaluator.submission.dry_run import BenchmarkRun, DryRun, Expectation
-from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.records import Receipt
 from leaderboard.submission_service import ValidationReport
 from leaderboard.text import duration

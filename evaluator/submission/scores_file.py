@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.errors import SubmitterError
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.problems import Problem, one_error, problems_of
 from benchmarks.registry import find
 from benchmarks.schema import Benchmark, ScoreTable
@@ -21,7 +22,6 @@ from benchmarks.scores import (
 )
 from evaluator.submission.intake import checked_description, checked_version, digest, name_from
 from leaderboard.publication.entries import AS_SUBMITTED
-from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.submission_service import Plan, ScoresForm, ValidationReport
 
 _Read = TypeVar("_Read")

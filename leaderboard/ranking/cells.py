@@ -8,9 +8,10 @@ from statistics import NormalDist
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.rows import Row
 from benchmarks.schema import BY_GENERATOR, Card, Selector
-from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 
 UNSANDBOXED = "unsandboxed"
 """Among the layers of isolation of a run, that there was none: an operator ran their own code."""

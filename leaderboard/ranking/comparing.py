@@ -11,13 +11,13 @@ import numpy as np
 
 from benchmarks.comparison import Compared, corrected
 from benchmarks.inference import IN_STEPS
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.schema import Card
 from benchmarks.statistics.difference import Differences, Measurements, differences
 from benchmarks.statistics.intervals import MAX_BLOCKS
 from benchmarks.statistics.joint_tests import JointTests
 from benchmarks.statistics.resampling import seed_of
 from leaderboard.ranking.cells import Cell
-from leaderboard.ranking.rank_ranges import MAX_MISSING
 from leaderboard.ranking.slices import Slice
 
 TOO_FEW = "too few items to order"

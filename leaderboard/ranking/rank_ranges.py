@@ -59,9 +59,6 @@ def _placed(in_order: NDArray[np.int32], order: NDArray[np.intp]) -> NDArray[np.
 
 MIN_CLUSTERS = 8
 """Below this many clusters a bootstrap says little: such a slice is shown without an order."""
-MAX_MISSING = 0.02
-"""An entry that lacks more than this share of a slice's scores is shown without a rank: else a
-metric could choose the pairs it is ranked by."""
 
 
 class RankRange(NamedTuple):

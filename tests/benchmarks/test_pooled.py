@@ -15,7 +15,13 @@ from scipy import stats
 
 from benchmarks.arrays import BoolArray
 from benchmarks.comparison import LEVEL, Compared, corrected
-from benchmarks.pooled import CORRELATIONS, ManyPools, PooledImages, missing_scores
+from benchmarks.pooled import (
+    CORRELATIONS,
+    ManyPools,
+    PooledImages,
+    missing_scores,
+    most_wrong,
+)
 from benchmarks.rows import Row
 from benchmarks.statistics.multiplicity import benjamini_hochberg
 from benchmarks.statistics.resampling import ResamplingPlan
@@ -98,6 +104,47 @@ def test_what_makes_a_sample_holds_neither_copies_nor_resamples() -> None:
     assert np.shares_memory(scores, table)
     assert all(a is b for a, b in zip(others, (RATINGS, CLUSTERS, members), strict=True))
     np.testing.assert_array_equal(sample().scores, SCORES[::-1][members])
+
+
+# Missing scores
+def test_leaving_out_what_one_gets_most_wrong_does_not_pay() -> None:
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(1, 6, 500).astype(float)
+    scores = ratings + rng.normal(0, 2, 500)
+    off = np.abs(stats.rankdata(scores) - stats.rankdata(ratings))
+    gaps = scores.copy()
+    gaps[np.argsort(-off)[:10]] = NAN
+    clusters = np.arange(500)
+    plan = ResamplingPlan(tuple(map(str, clusters)), 1, 20)
+    whole, found, dropped = (
+        PooledImages.of(given, ratings, clusters, plan, drop=drop)
+        for given, drop in ((scores, False), (gaps, False), (gaps, True))
+    )
+    for measure in ("srcc", "krcc", "pearson"):
+        assert found.value(measure) < whole.value(measure) < dropped.value(measure) - 0.02
+    assert (found.n_missing, found.n_counted, dropped.n_counted) == (10, 10, 0)
+    row = Row("b", "r", "m", "srcc", NAN)
+    assert {one.counted(row).n_items for one in (found, dropped)} == {490}
+    assert "most wrong: 10" in found.remark and "left out" in dropped.remark
+    many = ManyPools(np.column_stack([scores, gaps]), ratings, clusters, plan)
+    members = np.arange(500) < 400
+    np.testing.assert_allclose(
+        many.pool(1, members, PooledImages).resamples("srcc"),
+        PooledImages.of(gaps, ratings, clusters, plan, members).resamples("srcc"),
+    )
+
+
+def test_a_missing_score_is_most_wrong_up_to_one_in_fifty_and_left_out_beyond() -> None:
+    ratings = np.repeat([1.0, 2.0, 3.0, NAN], 25)
+    scores = np.arange(100.0)
+    scores[[3, 99]] = NAN  # the last one has no rating
+    np.testing.assert_array_equal(most_wrong(scores, ratings)[[3, 99]], [98.0, NAN])
+    scores[[3, 60]] = 3.0, NAN
+    assert most_wrong(scores, ratings)[60] == 0.0
+    scores[61] = NAN
+    assert most_wrong(scores, ratings) is scores
+    alone = np.full(60, NAN)
+    assert most_wrong(alone, np.ones(60)) is alone
 
 
 # Two metrics on one measure

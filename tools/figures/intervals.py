@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from benchmarks.arrays import FloatArray
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.statistics import intervals
 from benchmarks.statistics.correlation import spearman
 from benchmarks.statistics.intervals import PerturbedPlan, bca, percentile
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean, seed_of
 from evaluator.drawing import Drawing, scale
-from leaderboard.ranking.rank_ranges import MAX_MISSING
 from tools.figures.demo import board
 
 METRIC = "colour-count-reader"

@@ -8,10 +8,11 @@ import gradio as gr
 
 from benchmarks.errata import Erratum, errata
 from benchmarks.errata.entries import KINDS
+from benchmarks.pooled import MAX_MISSING
 from benchmarks.published import papers
 from benchmarks.schema import Card, Kind
 from benchmarks.statistics.sign_flips import ALL_DRAWS, ENUMERATED, FIRST_DRAWS
-from leaderboard.ranking.rank_ranges import MAX_MISSING, MIN_CLUSTERS
+from leaderboard.ranking.rank_ranges import MIN_CLUSTERS
 from leaderboard.rendering import render
 from leaderboard.states import LEGEND
 from leaderboard.text import MISSING, clean, number

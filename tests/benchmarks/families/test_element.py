@@ -245,6 +245,19 @@ def test_missing_scores(
     assert "2" in found["auroc"].note
 
 
+def test_up_to_one_missing_score_in_fifty_is_wrong_unless_the_card_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    """Else a metric that has a rank chooses the elements that it is ranked by."""
+    rows = [{"image": f"i{k}", "p": f"p{k}", "part": "x", "there": k % 2} for k in range(60)]
+    scores = [0.9 * (k % 2) for k in range(60)]
+    scores[0] = NAN  # not there: absent would be right
+    for missing, accuracy in ((None, 59 / 60), ("absent", 1.0)):
+        evaluation = {"missing": missing} if missing else {}
+        one = benchmark(tmp_path / str(missing), rows, {"threshold": 0.5}, evaluation=evaluation)
+        assert values(one, scores)["accuracy"].value == pytest.approx(accuracy)
+
+
 def test_scores_of_parts_without_a_label_are_counted(tmp_path: Path) -> None:
     rows = parts(6, 1)
     one = benchmark(tmp_path, rows, {"threshold": 0.5})
