@@ -74,6 +74,7 @@ def board_table(
     rows = _Rows(cells, entries, card, layout, places=places, ranked=ranked)
     parts = [(label, [rows.row(cell) for cell in of]) for label, of in found.parts]
     chosen = chosen_columns(layout)
+    gaps = any(cell.n_missing for cell in cells)
     arrow = f"{direction(measure.higher_is_better)} is better"
     heads = [_heading(layout, "place", "Rank in filter", sortable=False)] if places else []
     heads += [
@@ -81,6 +82,7 @@ def board_table(
                  higher=measure.higher_is_better, hint=measure.meaning),
         _heading(layout, "best_share", "Best in"),
         _heading(layout, "n", f"{card.cluster.capitalize()}s"),
+        *([_heading(layout, "missing", "Missing", "scores", sortable=False)] if gaps else []),
         *(_further_heading(layout, one) for one in chosen),
         _heading(layout, SPEED, "Pairs/s", "scored here"),
     ]  # fmt: skip
@@ -95,13 +97,17 @@ def board_table(
     return {
         "caption": caption,
         "by_rank": _heading(
-            layout, "", "Rank", hint="95% range of the rank over bootstrap resamples"
+            layout,
+            "",
+            "Rank",
+            hint="Ranks that the tests leave open, of all metrics at once at 95%",
         ),
         "by_name": _heading(layout, "metric", "Metric", higher=False),
         "headings": heads,
         "parts": parts,
         "span": len(heads) + 1 + pins,
         "filtered": bool(places),
+        "gaps": gaps,
         "pins": pins,
         "further": [(one.column.title, one.column.meaning) for one in chosen],
         "rows": f"{found.first:,}–{found.last:,} of {count(found.total, 'row')}" if cut else "",
@@ -166,6 +172,7 @@ class _Rows:
             "value": self.value(cell),
             "method": self._method(cell),
             "best_share": share(cell.best_share),
+            "missing": share(cell.n_missing / max(cell.n_items + cell.n_missing, 1)),
             "figures": tuple(self._figure(values, items, cell) for values, items in self._columns),
             "speed": rate(cost.pairs_per_s) if cost else "–",
             "pin": self._pin_link(entry),

@@ -84,7 +84,7 @@ def test_rows_stand_below_their_tier_with_rank_range_value_interval_share_of_the
     named(page)
     first = page.rows[0]
     heads = {head.split()[0]: head for head in first}
-    assert list(heads) == ["Rank", "Pin", "Spearman", "Best", "Prompt", "Pairs/s"]
+    assert list(heads) == ["Rank", "Pin", "Spearman", "Best", "Prompt", "Missing", "Pairs/s"]
     texts = {name: first[head].text for name, head in heads.items()}
     assert texts["Rank"] == "1–6 CLIPScore 1.0" and texts["Spearman"] == "0.720 [0.632, 0.812]"
     assert (texts["Best"], texts["Prompt"], texts["Pairs/s"]) == ("69%", "120", "38.4")
@@ -282,6 +282,17 @@ def test_without_contributions_there_are_no_tiers_and_the_page_says_why() -> Non
     below = read(below_of(synthetic.chosen(bare), bare))
     assert "All pairs" not in below
     assert "Nothing could be tested" in below and below.all("td.is-best")
+
+
+def test_the_share_of_missing_scores_has_a_column_where_any_is_missing(view: View) -> None:
+    cells = list(ranking_of([0.9, 0.5], 0.1).cells)
+    lacking = [cells[0], cells[1].model_copy(update={"n_items": 47, "n_missing": 3})]
+    for of, shares in ((cells, []), (lacking, ["", "6%"])):
+        page = read(table_of(view, of))
+        heads = page.texts("thead th")
+        at = [i for i, head in enumerate(heads) if head.startswith("Missing")]
+        rows = [row for row in page.all("tbody tr") if row.all("td")]
+        assert [row.all("td")[at[0] - 1].text for row in rows if at] == shares
 
 
 def test_an_entry_without_contributions_is_ranked_untested_and_counted(view: View) -> None:
