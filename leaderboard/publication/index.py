@@ -161,8 +161,8 @@ class WeighedBase:
     sent: Mapping[Identity, tuple[Entry, ...]]  # metric to all of its entries
 
 
-def weighed_base(parts: Mapping[str, Scaled], view: View, *, tested: bool) -> WeighedBase:
-    """Read the draws of some measures; with their contributions where metrics are to be tested."""
+def weighed_base(parts: Mapping[str, Scaled], view: View) -> WeighedBase:
+    """Read the draws of some measures."""
     latest = latest_entries(view.entries.values())
     keys = {who: _key(who) for part in parts.values() for who in part.cells}
     draws = {
@@ -189,7 +189,7 @@ def weighed_base(parts: Mapping[str, Scaled], view: View, *, tested: bool) -> We
                 resamples=missing
                 if name in unjoined
                 else np.where(np.isfinite(drawn), drawn, np.nan),
-                contributions=draws[name].contributions if tested else None,
+                contributions=draws[name].contributions,
                 n_clusters=np.array([cell.n_clusters for cell in cells], np.intp),
             )
         )
@@ -233,7 +233,7 @@ def index_base(view: View) -> IndexBase:
     boards, left_out = index_boards(view.boards, view.entries)
     parts = {name: Scaled(one.card, one.scale, one.cells) for name, one in boards.items()}
     return IndexBase(
-        **vars(weighed_base(parts, view, tested=True)),
+        **vars(weighed_base(parts, view)),
         boards=boards,
         left_out=left_out,
         titles={name: board.card.title for name, board in view.boards.items()},

@@ -134,7 +134,7 @@ def skills_base(view: View, parts: Sequence[Part]) -> SkillsBase:
         for name, one in measured.items()
         if one.scale is not None and not one.why_out
     }
-    base = weighed_base(used, view, tested=False)
+    base = weighed_base(used, view)
     draws = {
         name: (tuple(part.cells), _rescaled_draws(part, view))
         for name, part in used.items()
