@@ -24,6 +24,7 @@ _BY_MODULE = {
     "permutation": {
         "permutation_tests": "tests of two metrics with 1,000 draws: against draw by draw with scipy",
         "permutation_board": "tests of all pairs of 30 metrics: against one matrix product",
+        "joint_board": "tests of all pairs of 30 to 500 metrics together: against a test of each pair",
         "paired_tests": "t and Wilcoxon tests of all pairs of 30 metrics: against loops over scipy",
     },
     "mt_metrics_eval": {

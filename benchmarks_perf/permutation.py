@@ -16,10 +16,12 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.arrays import FloatArray
+from benchmarks.statistics.joint_tests import JointTests
 from benchmarks.statistics.paired import dominance, paired_many, rank_statistics, t_statistics
 from benchmarks.statistics.perm_both import Statistic, perm_both
 from benchmarks.statistics.permutation import PermutationTests
 from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.statistics.sign_flips import pair_tests
 from benchmarks_perf.made_up import N_IMAGES, rated, skills
 from benchmarks_perf.measuring import Figure, Times, interleaved, seconds
 
@@ -102,6 +104,31 @@ def permutation_board(skills: int = 8, rounds: int = 2) -> Iterator[Figure]:
     found = [_board_round(skills) for _ in range(rounds)]
     times = Times({"tests": [a for a, _ in found], "product": [b for _, b in found]})
     yield times.compared("of one product of that size", "tests", "product", at_most=12)
+
+
+def joint_board(rounds: int = 3) -> Iterator[Figure]:
+    """Joint tests of boards of 30, 200 and 500 metrics over 250 blocks of clusters.
+
+    The yardstick is a test of each pair by itself, which Holm's correction needs.
+    """
+    rng = np.random.default_rng(3)
+    for n_metrics in (30, 200, 500):
+        shared = rng.normal(size=250)
+        worth = np.linspace(0.0, 0.3, n_metrics)[:, None]
+        shares = (shared + rng.normal(size=(n_metrics, 250)) + worth) / 250
+        pairs = np.triu_indices(n_metrics, 1)
+        sides: dict[str, Callable[[], object]] = {
+            "each pair": partial(pair_tests, shares, *pairs, 1),
+            "joint": partial(JointTests.of, shares, 1),
+        }
+        times = interleaved(sides, rounds)
+        yield Figure(
+            f"{n_metrics} metrics, of a test of each pair",
+            times.ratio("joint", "each pair"),
+            "x",
+            at_most=3.0,
+            details=f"{times.of('joint'):.2f} s, each pair {times.of('each pair'):.2f} s",
+        )
 
 
 def _board_round(n_skills: int) -> tuple[float, float]:
