@@ -99,17 +99,27 @@ def ranked_board(card: Card, runs: Sequence[BoardRun]) -> tuple[Board, Ranked | 
         draws = run.draws()
         for cell in run.cells:
             slices.setdefault(key_of(cell), []).append((draws, cell))
-    slices_ranked = {key: ranked(_slice(found), card) for key, found in slices.items()}
-    cells = [cell for one in slices_ranked.values() for cell in one.cells]
     of = card.headline
     headline: SliceKey = (of.measure, of.variant, of.split, of.facet, None)
-    return Board(card, cells), slices_ranked.get(headline)
+    in_order = {
+        key: ranked(_slice(found, tested=key == headline or len(found) <= MOST_TESTED), card)
+        for key, found in slices.items()
+    }
+    cells = [cell for one in in_order.values() for cell in one.cells]
+    return Board(card, cells), in_order.get(headline)
 
 
-def _slice(found: Sequence[tuple[RunDraws | None, Cell]]) -> Slice:
+MOST_TESTED = 60
+"""Entries of a slice that is no headline above which it is tested when somebody looks at it: all
+slices of a board of hundreds would take minutes."""
+
+
+def _slice(found: Sequence[tuple[RunDraws | None, Cell]], *, tested: bool = True) -> Slice:
     draws = Draws(
         resamples=stacked([d.resamples[cell.row] if d else None for d, cell in found]),
-        contributions=stacked([d.contributions[cell.row] if d else None for d, cell in found]),
+        contributions=stacked(
+            [d.contributions[cell.row] if d and tested else None for d, cell in found]
+        ),
     )
     return Slice(tuple(cell for _, cell in found), draws)
 

@@ -47,7 +47,7 @@ class Ranked:
         return Ranked(in_order, self.ordering.of(order), self.draws.of(order))
 
 
-def ranked(one: Slice, card: Card, *, tested: bool = True) -> Ranked:
+def ranked(one: Slice, card: Card) -> Ranked:
     """Rank the cells of a slice among themselves.
 
     Only those that rest on enough clusters, lack few scores and failed no trust check take part;
@@ -59,7 +59,7 @@ def ranked(one: Slice, card: Card, *, tested: bool = True) -> Ranked:
     found = ordering(
         values,
         one.draws.resamples,
-        one.draws.contributions if tested else None,
+        one.draws.contributions,
         able,
         higher_is_better=card.higher_is_better(cells[0].measure) if cells else True,
         seed=seed_of(card.name, card.revision),
