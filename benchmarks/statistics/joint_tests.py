@@ -13,8 +13,8 @@ flipped signs. Metrics that go together have maxima that go together, which Holm
 Few clusters: sums of flipped signs are symmetric, and a linear part is all that a contribution is of.
 Skewed differences, and correlations of metrics whose noise is unlike, exceed both. With t = T ((n - 1) /
 (n - T²))^½ the statistic of Student for n blocks that differ, t / (1 + `CAUTION` / n) is tested instead.
-It keeps any false order at 5 % from 12 clusters on in the simulations of `tools/calibration`, and costs
-2 % of t at 300.
+In the simulations of `tools/calibration`, from 12 clusters on, false orders then come up on 5 % of the
+boards or fewer, but for two designs of 64; it costs 2 % of t at 300.
 
 Who may be best is a question of fewer comparisons (Hsu 1996): an entry i is not best where its largest
 T against an entry with a higher value is beyond what such maxima reach under flipped signs, for all
