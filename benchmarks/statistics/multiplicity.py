@@ -1,4 +1,4 @@
-"""Corrections for multiple tests: Holm within a board, Benjamini-Hochberg on heatmaps."""
+"""Corrections for multiple tests: Holm among models and raters, Benjamini-Hochberg on heatmaps."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def model_board(reader: ModelReader, view: View, query: BoardQuery) -> ModelBoar
     return reader.memory.of_view(view).boards.of(chosen.state, lambda: _made(chosen))
 
 
-def too_few(n_models: int) -> str:
+def too_few_prompts(n_models: int) -> str:
     """That so many models are not ordered, and by how many prompts they would be."""
     return f"Fewer than {least_prompts(n_models)} prompts: too few to order {n_models} models."
 
@@ -183,7 +183,7 @@ def reasons_for(chosen: Selection, skill: str | None, lead: Judge | None) -> tup
     if lead is None:
         return (NOBODY,) * len(chosen.entries)
     if len(places) < least_prompts(len(chosen.entries)):
-        return (too_few(len(chosen.entries)),) * len(chosen.entries)
+        return (too_few_prompts(len(chosen.entries)),) * len(chosen.entries)
     columns = chosen.columns(lead.entry_id)
     return tuple(
         why_unranked(entry, columns, m, places, lead.title)
@@ -311,7 +311,7 @@ def _note(chosen: Selection, board: SkillBoard, found: Consensus, relations: Int
     if board.lead is None and chosen.metrics:
         notes += filter(None, (why_unheard(board.judges), NOBODY))
     elif board.n_prompts < least_prompts(len(chosen.entries)):
-        notes.append(too_few(len(chosen.entries)))
+        notes.append(too_few_prompts(len(chosen.entries)))
     elif len(found.order) > 1 and not relations.any():
         notes.append(NO_ORDER)
     in_parts = board.skill is not None and len(chosen.slices.elements(board.skill)) > 0

@@ -30,7 +30,7 @@ from benchmarks.statistics.better_or_tied import least_prompts
 from benchmarks.statistics.multiplicity import holm_of_pairs
 from benchmarks.statistics.paired import paired_many
 from benchmarks.statistics.resampling import ResamplingPlan
-from leaderboard.models.board import pair_test, ranked_means, too_few
+from leaderboard.models.board import pair_test, ranked_means, too_few_prompts
 from leaderboard.models.board_types import BoardQuery, Mean, PairTest
 from leaderboard.models.reading import ModelReader
 from leaderboard.models.selection import Selection, selection
@@ -334,5 +334,5 @@ def _skill(
             )
             for a, b in combinations(order, 2)
         },
-        note="" if len(prompts) >= least_prompts(len(order)) else too_few(len(order)),
+        note="" if len(prompts) >= least_prompts(len(order)) else too_few_prompts(len(order)),
     )

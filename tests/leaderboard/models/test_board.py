@@ -13,7 +13,7 @@ from benchmarks.errors import SubmitterError
 from benchmarks.prompt_sets.prompt_set import SetElement, SetPrompt
 from leaderboard.ledger.judge_pins import PATH as PINS
 from leaderboard.ledger.judge_pins import Pin, Pins
-from leaderboard.models.board import NO_ORDER, NOBODY, NOTHING_TESTS, model_board, too_few
+from leaderboard.models.board import NO_ORDER, NOBODY, NOTHING_TESTS, model_board, too_few_prompts
 from leaderboard.models.selection import BLIND
 from leaderboard.store.interface import transact
 from tests.leaderboard.models.made_up_models import (
@@ -58,7 +58,7 @@ def test_many_prompts_recover_the_true_order() -> None:
 
 def test_few_prompts_give_no_order_and_say_so() -> None:
     overall, count, _ = filled(world(60), a=0.50, b=0.51, c=0.52).board().skills.values()
-    assert (overall.note, count.note) == (NO_ORDER, too_few(3))
+    assert (overall.note, count.note) == (NO_ORDER, too_few_prompts(3))
     assert {(s.rank_low, s.rank_high) for s in overall.standings.values()} == {(1, 3)}
     assert all(s.rank_low is None for s in count.standings.values())
 
