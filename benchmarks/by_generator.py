@@ -44,19 +44,21 @@ class GeneratedImages:
         ties: Ties = "calibrated",
         unit: float = 1.0,
         complete: bool = False,
+        drop: bool = False,
     ) -> None:
         """Rows of one metric: `measure` over all images of each generator, pooled over prompts.
 
         `row`: with benchmark, revision, variant and metric; `scores` (n,), higher is better; `kind`,
         `ties`, `unit`: as the headline is computed; `complete`: whether a generator with a missing
-        score has no value.
+        score has no value; `drop`: whether images without a score are left out, however few.
         """
         names = np.asarray(self.generators, object)
         for name in named_generators(self.generators, self.inside):
             members = np.asarray(names == name, bool)
             if self.inside is not None:
                 members &= self.inside
-            pool = kind.of(scores, self.ratings, self.clusters, self.plan, members)
+            given = scores if drop else None
+            pool = kind.of(scores, self.ratings, self.clusters, self.plan, members, filled=given)
             of_one = pool.counted(replace(row, measure=BY_GENERATOR, facet=name))
             if complete and pool.n_missing:
                 withheld = f"withheld: images without a score: {pool.n_missing}"

@@ -88,17 +88,18 @@ class PooledImages:
         plan: ResamplingPlan,
         members: BoolArray | None = None,
         *,
-        drop: bool = False,
+        filled: FloatArray | None = None,
     ) -> Self:
         """The members of a slice.
 
         `scores` (N,), higher is better; NaN where the metric gave none; `ratings` (N,); an image
         without one (NaN) does not belong to the pool; `clusters` (N,), position of each image's
-        cluster in the plan; `members` (N,); None: all images; `drop`: whether images without a
-        score are left out, however few they are.
+        cluster in the plan; `members` (N,); None: all images; `filled` (N,): the scores with
+        those that are missing and count; None: `most_wrong` among the members.
         """
         inside = np.ones(scores.size, bool) if members is None else members
-        filled = scores if drop else most_wrong(scores, ratings)
+        if filled is None:
+            filled = most_wrong(scores, ratings, inside)
         chosen = inside & np.isfinite(filled) & np.isfinite(ratings)
         missing = inside & np.isnan(scores)
         of_slice = np.unique(clusters[inside & np.isfinite(ratings)])
@@ -125,7 +126,7 @@ class PooledImages:
     @property
     def remark(self) -> str:
         """What a reader must know about any value of this pool; empty as a rule."""
-        return missing_scores(self.n_missing, counted=self.n_counted > 0)
+        return missing_scores(self.n_missing - self.n_counted, self.n_counted)
 
     @property
     def too_few(self) -> str:
@@ -273,8 +274,8 @@ def mean_of_pools(pools: Sequence[PooledImages], measure: str, ties: Ties) -> Es
     """Mean over pools of a measure of each, where it is defined; each has a threshold of ties."""
     found = [pool.estimate(measure, ties) for pool in pools]
     defined = [one for one in found if not math.isnan(one.value)]
-    counted = any(pool.n_counted for pool in pools)
-    remark = missing_scores(sum(pool.n_missing for pool in pools), counted=counted)
+    counted = sum(pool.n_counted for pool in pools)
+    remark = missing_scores(sum(pool.n_missing for pool in pools) - counted, counted)
     if not defined:
         return Estimate(note=notes(NOWHERE, remark))
     undefined = len(found) - len(defined)
@@ -307,7 +308,7 @@ class ManyPools:
         self, scores: FloatArray, ratings: FloatArray, clusters: IntArray, plan: ResamplingPlan
     ) -> None:
         self._scores = scores
-        self._filled = np.column_stack([most_wrong(of, ratings) for of in scores.T])
+        self._filled: dict[int, tuple[FloatArray, BoolArray]] = {}
         self._ratings = ratings
         self._clusters = clusters
         self._plan = plan
@@ -319,20 +320,33 @@ class ManyPools:
         `members` (N,), the slice; the same array for every metric; `kind`: class of the pool,
         `PooledImages` or one made of it.
         """
-        pool = kind.of(self._scores[:, metric], self._ratings, self._clusters, self._plan, members)
+        filled = self._filled_in(members)[:, metric]
+        own = self._scores[:, metric]
+        pool = kind.of(own, self._ratings, self._clusters, self._plan, members, filled=filled)
         return replace(pool, shared=partial(self._resamples, metric, members))
+
+    def _filled_in(self, members: BoolArray) -> FloatArray:
+        """Scores of all metrics with those that count as most wrong in a slice, shape (N, M)."""
+        if id(members) not in self._filled:
+            filled = self._scores
+            if np.isnan(filled[members & np.isfinite(self._ratings)]).any():
+                columns = [most_wrong(of, self._ratings, members) for of in self._scores.T]
+                filled = np.column_stack(columns)
+            self._filled[id(members)] = filled, members
+        return self._filled[id(members)][0]
 
     def _resamples(self, metric: int, members: BoolArray, measure: str) -> FloatArray:
         """Shape (B,); computed for all metrics that scored the same images of the slice."""
         rated = members & np.isfinite(self._ratings)
-        scored = np.isfinite(self._filled[rated])
+        filled = self._filled_in(members)
+        scored = np.isfinite(filled[rated])
         mine = scored[:, metric]
         key = (id(members), measure, np.packbits(mine).tobytes())
         if key not in self._found:
             alike = np.flatnonzero((scored == mine[:, None]).all(axis=0))
             images = np.flatnonzero(rated)[mine]
             resampled = CORRELATIONS[measure][1]
-            columns = self._filled[np.ix_(images, alike)]
+            columns = filled[np.ix_(images, alike)]
             found = resampled(
                 columns, self._ratings[images], self._plan.counts, self._clusters[images]
             )
@@ -351,30 +365,42 @@ def _sample(
     return PooledSample(scores[chosen], ratings[chosen], clusters[chosen])
 
 
-def most_wrong(scores: FloatArray, ratings: FloatArray) -> FloatArray:
+def most_wrong(
+    scores: FloatArray, ratings: FloatArray, inside: BoolArray, groups: IntArray | None = None
+) -> FloatArray:
     """Scores with those that are missing at their most wrong, where few are.
 
-    Below the median rating that is the metric's highest score, from it on its lowest. Nothing milder
-    would do: where people's ratings are known, who leaves out the 2 % of the images that it gets most
-    wrong lifts a Spearman correlation of .59 by .047; with its own median in their place by .036, and
-    with its own lowest score, for images that people rate low, by .052.
+    That is the metric's highest score for an image with more images rated above it than below, and
+    its lowest for any other. Nothing milder would do: where people's ratings are known, who leaves
+    out the 2 % of the images that it gets most wrong lifts a Spearman correlation of .59 by .047; with
+    its own median in their place by .036, and with its own lowest score, for images that people rate
+    low, by .052.
 
-    `scores` (N,), NaN where there is none; `ratings` (N,), NaN where an image has none.
-    Returns: shape (N,); as they are where more than `MAX_MISSING` lack a score, which then has no rank.
+    `scores` (N,), NaN where there is none; `ratings` (N,), NaN where an image has none; `inside` (N,),
+    the slice; `groups` (N,), within which a measure compares images, such as those of one prompt; None:
+    all are compared.
+    Returns: shape (N,); as they are where more than `MAX_MISSING` of the slice lack a score, which has
+    no rank then.
     """
-    rated = np.isfinite(ratings)
-    missing = rated & np.isnan(scores)
-    if not missing.any() or missing.sum() > MAX_MISSING * rated.sum():
+    rated = inside & np.isfinite(ratings)
+    missing = np.flatnonzero(rated & np.isnan(scores))
+    known = scores[inside & np.isfinite(scores)]
+    if not missing.size or not known.size or missing.size > MAX_MISSING * rated.sum():
         return scores
-    known = scores[np.isfinite(scores)]
-    wrong = np.where(ratings < np.median(ratings[rated]), known.max(), known.min())
-    return np.where(missing, wrong, scores)
+    found = scores.copy()
+    of_group = np.zeros(scores.size, np.intp) if groups is None else groups
+    for group in np.unique(of_group[missing]):
+        own = missing[of_group[missing] == group]
+        ordered = np.sort(ratings[rated & (of_group == group)])
+        above = ordered.size - np.searchsorted(ordered, ratings[own], "right")
+        below = np.searchsorted(ordered, ratings[own], "left")
+        found[own] = np.where(above > below, known.max(), known.min())
+    return found
 
 
-def missing_scores(n_missing: int, *, counted: bool = False) -> str:
+def missing_scores(n_left_out: int, n_counted: int = 0) -> str:
     """Says how many images have no score, and what becomes of them; empty where all have one."""
-    if not n_missing:
-        return ""
-    if counted:
-        return f"images without a score, counted as most wrong: {n_missing}"
-    return f"images left out for want of a score: {n_missing}"
+    return notes(
+        f"images left out for want of a score: {n_left_out}" if n_left_out else "",
+        f"images without a score, counted as most wrong: {n_counted}" if n_counted else "",
+    )

@@ -359,26 +359,37 @@ class _Metric:
         note: str,
     ) -> None:
         self._mode, self._clusters, self._plan = benchmark.missing, clusters, plan
+        self._unsaid = benchmark.card.evaluation.missing is None
         self._unit, self._note, self._absent = unit, note, values is None
         self._rule = benchmark.said.threshold
         size = len(answers.units.line)
-        values = np.full(size, np.nan) if values is None else values
-        self._none = np.isnan(values)
-        few = np.count_nonzero(self._none) <= MAX_MISSING * size
-        if few and benchmark.card.evaluation.missing is None:
-            self._mode = "wrong"  # Else who has a rank chooses the elements it is ranked by.
+        self._values = np.full(size, np.nan) if values is None else values
+        self._none = np.isnan(self._values)
         self._kept = ~self._none | (self._mode != "drop")
-        positive = answers.units.positive
-        worst = np.where(positive, -np.inf, np.inf) if self._mode == "wrong" else -np.inf
-        filled = np.where(self._none, worst, values)
-        rule = self._rule
-        if isinstance(rule, float | int):
-            rule = float(rule) / unit
-        kept = self._kept
-        items = Scored(filled[kept], positive[kept], clusters[kept])
-        searching = benchmark.searching(answers)[kept]
-        self._evaluated = ~searching
-        self._cut = Cut.of(items, searching, rule, plan)
+        self._positive = answers.units.positive
+        self._searching = benchmark.searching(answers)
+        self._cuts: dict[str, Cut] = {}
+
+    def _cut(self, mode: str) -> Cut:
+        """The cut of all elements, with those without a score as a mode has them."""
+        if mode not in self._cuts:
+            worst = np.where(self._positive, -np.inf, np.inf) if mode == "wrong" else -np.inf
+            filled = np.where(self._none, worst, self._values)
+            rule = self._rule
+            if isinstance(rule, float | int):
+                rule = float(rule) / self._unit
+            kept = self._kept
+            items = Scored(filled[kept], self._positive[kept], self._clusters[kept])
+            self._cuts[mode] = Cut.of(items, self._searching[kept], rule, self._plan)
+        return self._cuts[mode]
+
+    def _mode_of(self, inside: BoolArray, n_missing: int) -> str:
+        """What becomes of elements without a score; few are wrong unless the card says otherwise.
+
+        Else who has a rank would choose the elements that it is ranked by.
+        """
+        few = 0 < n_missing <= MAX_MISSING * (np.count_nonzero(inside) + n_missing)
+        return "wrong" if few and self._unsaid else self._mode
 
     def add(self, builder: MeasuredBuilder, row: Row, inside: BoolArray) -> None:
         """The row of one measure in one slice."""
@@ -398,34 +409,35 @@ class _Metric:
             note = f"withheld: elements without a score: {n_missing}"
             builder.add(replace(row, note=note), members=members)
             return
-        drawn = self._values(row.measure, used)
+        mode = self._mode_of(inside, n_missing)
+        drawn = self._drawn(row.measure, used, self._cut(mode))
         value = float(drawn[0])
-        row = replace(row, value=value, note=self._row_note(row, n_missing, value))
+        row = replace(row, value=value, note=self._row_note(row, n_missing, mode))
         builder.add(row, None if math.isnan(value) else drawn[1:], members=members)
 
-    def _values(self, measure: str, used: BoolArray) -> FloatArray:
+    def _drawn(self, measure: str, used: BoolArray, cut: Cut) -> FloatArray:
         """The sample, then each resample, shape (1 + B,)."""
-        chosen = used[self._kept][self._evaluated]
+        chosen = used[self._kept & ~self._searching]
         if measure in AGREEMENTS:
-            return self._cut.values(measure, chosen)
+            return cut.values(measure, chosen)
         area = auroc if measure == "auroc" else average_precision
-        items = self._cut.items.chosen(chosen)
+        items = cut.items.chosen(chosen)
         return area(items.scores, items.positive, items.clusters, self._plan.draws)
 
-    def _row_note(self, row: Row, n_missing: int, value: float) -> str:
-        missing = f"elements without a score, {_MISSING.get(self._mode, '')}: {n_missing}"
+    def _row_note(self, row: Row, n_missing: int, mode: str) -> str:
+        missing = f"elements without a score, {_MISSING.get(mode, '')}: {n_missing}"
         of_all = row.skill is None and row.split in (None, "all")
         return notes(
-            "all are there, or none is" if math.isnan(value) and row.n_items else "",
-            self._threshold_note(row.measure),
+            "all are there, or none is" if math.isnan(row.value) and row.n_items else "",
+            self._threshold_note(row.measure, self._cut(mode)),
             missing if n_missing else "",
             self._note if of_all else "",
         )
 
-    def _threshold_note(self, measure: str) -> str:
+    def _threshold_note(self, measure: str, cut: Cut) -> str:
         if measure not in AGREEMENTS or isinstance(self._rule, float | int):
             return ""
-        found = self._cut.thresholds(measure)
+        found = cut.thresholds(measure)
         if found is None:
             return "no other prompts to find a threshold on"
         low, high = sorted(self._unit * one for one in found)

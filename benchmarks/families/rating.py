@@ -27,7 +27,14 @@ from benchmarks.families.items import Items
 from benchmarks.families.measures import with_measures
 from benchmarks.families.ratings import RatedPairs, rated_images, rated_pairs
 from benchmarks.families.slices import Slice, slices_of
-from benchmarks.pooled import CORRELATIONS, Estimate, PooledImages, Ties, mean_of_pools
+from benchmarks.pooled import (
+    CORRELATIONS,
+    Estimate,
+    PooledImages,
+    Ties,
+    mean_of_pools,
+    most_wrong,
+)
 from benchmarks.rated_images import RatedImages
 from benchmarks.rows import Measured, MeasuredBuilder, Row
 from benchmarks.schema import BY_GENERATOR, MeasureInfo, ScoreTable
@@ -198,6 +205,7 @@ class RatingBenchmark(CardBenchmark):
                 ties=self._main_ties,
                 unit=scores.unit(metric),
                 complete=self.card.evaluation.missing == "fail",
+                drop=self.missing == "drop",
             )
         return builder.build()
 
@@ -431,7 +439,8 @@ class _Metric:
         if self._rules.pool == "model":
             models = self.answers.items.pairs["model"].to_numpy(object)
             names = dict.fromkeys(models[part.inside])
-            pools = [self._within(part.inside & (models == name)) for name in names]
+            filled = self._filled(part.inside)
+            pools = [self._within(part.inside & (models == name), filled) for name in names]
             return mean_of_pools(pools, measure, ties)
         if self._rules.pool == "prompt":
             return self.pool(part).within_clusters(measure, ties, self.unit)
@@ -440,15 +449,28 @@ class _Metric:
     def pool(self, part: Part) -> PooledImages:
         """The images of a slice; made once for all measures."""
         if id(part) not in self.pools:
-            found = self._within(part.inside)
-            wider = (lambda: self._forms) if part.whole_clusters else None
+            found = self._within(part.inside, self._filled(part.inside))
+            # What counts as most wrong is of a slice, so another slice has other pairs.
+            shared = part.whole_clusters and not found.n_counted
+            wider = (lambda: self._forms) if shared else None
             self.pools[id(part)] = replace(found, wider=wider)
         return self.pools[id(part)]
 
-    def _within(self, members: BoolArray) -> PooledImages:
+    def _within(self, members: BoolArray, filled: FloatArray) -> PooledImages:
         pools = self.benchmark.pools
-        drop = self.benchmark.missing == "drop"
-        return pools.of(self.scores, self.means, self._clusters, self.plan, members, drop=drop)
+        return pools.of(self.scores, self.means, self._clusters, self.plan, members, filled=filled)
+
+    def _filled(self, inside: BoolArray) -> FloatArray:
+        """The scores with those that count although they are missing; see `most_wrong`."""
+        if self.benchmark.missing == "drop":
+            return self.scores
+        groups = None
+        if self._rules.pool == "prompt":
+            groups = self._clusters
+        elif self._rules.pool == "model":
+            models = self.answers.items.pairs["model"].astype(str)
+            groups = np.unique(models, return_inverse=True)[1]
+        return most_wrong(self.scores, self.means, inside, groups)
 
     @property
     def _rules(self) -> Evaluation:
@@ -461,7 +483,8 @@ class _Metric:
     @cached_property
     def _forms(self) -> PairForms:
         """Pairs by prompt at threshold 0, which all slices of whole prompts share."""
-        return self._within(np.ones(self.scores.size, bool)).pair_forms(0.0)
+        whole = np.ones(self.scores.size, bool)
+        return self._within(whole, self.scores).pair_forms(0.0)
 
 
 def _between(means: pd.DataFrame) -> pd.DataFrame:
@@ -482,6 +505,10 @@ def _with_applicable_measures(card: FamilyCard) -> FamilyCard:
     """
     evaluation, problems = card.evaluation, list[str]()
     lacking = dict.fromkeys(NO_FIT if evaluation.pool == "prompt" else (), "pool = all or model")
+    if evaluation.missing == "wrong":
+        problems.append(
+            "missing = wrong says nothing of many ratings: drop or fail, or leave it out"
+        )
     if evaluation.pool == "model" and not card.items.model:
         problems.append("pool = model needs items.model")
     if card.headline.facet is not None and card.headline.facet not in card.gold:

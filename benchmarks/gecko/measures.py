@@ -193,7 +193,9 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     """
     rated = part.chosen & np.isfinite(data.human[template])
     human = data.human[template]
-    filled = replace(data, scores=np.column_stack([most_wrong(s, human) for s in data.scores.T]))
+    models = np.unique(data.models, return_inverse=True)[1]
+    columns = [most_wrong(of, human, part.chosen, models) for of in data.scores.T]
+    filled = replace(data, scores=np.column_stack(columns))
     used = np.zeros(data.scores.shape, bool)
     per_model: dict[str, list[FloatArray]] = {name: [] for name in _CORRELATIONS}
     weak: dict[str, list[list[str]]] = {n: [[] for _ in data.metrics] for n in _CORRELATIONS}
@@ -215,7 +217,7 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     gaps = tuple(
         notes(
             f"models left out: {', '.join(out)}" if out else "",
-            missing_scores(int(m.sum()), counted=bool(counted.any())),
+            missing_scores(int((m & ~counted).sum()), int(counted.sum())),
         )
         for out, m, counted in zip(
             left_out, missing.T, (missing & np.isfinite(filled.scores)).T, strict=True

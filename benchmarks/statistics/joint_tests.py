@@ -23,7 +23,7 @@ entries together that are not yet shown to be worse than another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,7 +63,12 @@ class JointTests:
 
     @classmethod
     def of(
-        cls, contributions: ArrayLike, seed: int, *, higher_is_better: bool = True
+        cls,
+        contributions: ArrayLike,
+        seed: int,
+        *,
+        higher_is_better: bool = True,
+        boards: Sequence[int] | None = None,
     ) -> JointTests:
         """Test the metrics of a board.
 
@@ -71,6 +76,8 @@ class JointTests:
             contributions: shape (M, G), see `statistics.influence`; a row with NaN is not tested.
             seed: of the signs; stored with the results.
             higher_is_better: False where smaller values are better.
+            boards: how many of the blocks are of each board whose contributions are added up; None:
+                all are of one.
         """
         shares = np.asarray(contributions, np.float64)
         n = len(shares)
@@ -85,7 +92,7 @@ class JointTests:
         if not able.size:
             return found
         rows = shares[able] if higher_is_better else -shares[able]
-        family = _Family.of(rows)
+        family = _Family.of(rows, boards)
         pairs = family.pairs
         signs = _Signs.of(rows, seed, pairs.first.size)
         first, second = able[pairs.first], able[pairs.second]
@@ -119,12 +126,12 @@ class JointTests:
         return sum(array.nbytes for array in arrays)
 
 
-def cautious(statistic: FloatArray, n_units: IntArray) -> FloatArray:
+def cautious(statistic: FloatArray, n_units: IntArray | FloatArray) -> FloatArray:
     """T as it is tested: lessened for few blocks, by Student's t; 0 where nothing differs.
 
-    `statistic` T >= 0 of any shape, at most the root of `n_units`.
+    `statistic` T >= 0 of any shape; what exceeds the root of `n_units` is that root.
     """
-    n = np.maximum(n_units, 1).astype(np.float64)
+    n = np.maximum(np.asarray(n_units, np.float64), 1.0)
     left = np.maximum(n - statistic**2, 0.0)
     # With u = t² (1 + c / n)⁻², T² = n u / (n - 1 + u); both sides times what is left.
     squared = statistic**2 * (n - 1.0) / (1.0 + CAUTION / n) ** 2
@@ -178,11 +185,12 @@ class _Family:
     tested: FloatArray  # shape (p,), T as it is tested, rising
 
     @classmethod
-    def of(cls, rows: FloatArray) -> _Family:
+    def of(cls, rows: FloatArray, boards: Sequence[int] | None) -> _Family:
         pairs = RowPairs.of(rows, *np.triu_indices(len(rows), 1))
         scale = np.zeros(pairs.first.size)
         scale[pairs.square > 0] = pairs.square[pairs.square > 0] ** -0.5
-        tested = cautious(np.maximum(pairs.least, 0.0) * scale, pairs.n_units)
+        n_units = pairs.n_units if boards is None else _units_of(rows, pairs, boards)
+        tested = cautious(np.maximum(pairs.least, 0.0) * scale, n_units)
         order = np.argsort(tested, kind="stable")
         return cls(pairs.at(order), scale[order], tested[order])
 
@@ -229,6 +237,20 @@ class _Family:
                 hits[k] += np.count_nonzero(largest >= statistic[i].max())
         p[left] = np.minimum(p[left], _stepped(signs.p_value(hits)))
         return p
+
+
+def _units_of(rows: FloatArray, pairs: RowPairs, boards: Sequence[int]) -> FloatArray:
+    """Blocks behind each pair, shape (p,): of several boards, as many as where the scatter comes from.
+
+    1/n = Σ_k s_k / n_k, where s_k is the share of board k in Σ d_g².
+    """
+    inverse = np.zeros(pairs.first.size)
+    for of_board in np.split(rows, np.cumsum(boards)[:-1], axis=1):
+        own = RowPairs.of(of_board, pairs.first, pairs.second)
+        there = own.n_units > 0
+        inverse[there] += own.square[there] / pairs.square[there] / own.n_units[there]
+    found: FloatArray = 1.0 / np.where(inverse > 0, inverse, 1.0)
+    return found
 
 
 def _stepped(p_values: FloatArray) -> FloatArray:

@@ -37,10 +37,6 @@ def _flips(n_units: int, seed: int, block: int) -> bytes:
 
 FACTOR = 1.0 / (2.0 * math.erfc(1.0))
 """c: 4 P(Z >= √2) = 2 erfc(1)."""
-_CLOSE = 1e-6
-"""Rows whose distance is a smaller share of their size than this are subtracted one by one: a
-difference of products would be rounding there."""
-_AT_A_TIME = 4096
 
 
 def flip_bound(difference: FloatArray, squares: FloatArray) -> FloatArray:

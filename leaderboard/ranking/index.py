@@ -201,7 +201,8 @@ def index_tests(contributions: Sequence[FloatArray], weights: FloatArray) -> Joi
     """
     shares = np.asarray(weights, np.float64) / np.sum(weights)
     parts = [share * of for share, of in zip(shares, contributions, strict=True)]
-    return JointTests.of(np.concatenate(parts, axis=1), _SEED)
+    lengths = [part.shape[1] for part in parts]
+    return JointTests.of(np.concatenate(parts, axis=1), _SEED, boards=lengths)
 
 
 __all__ = ["Comparison", "Headlines", "IndexRank", "Interval"]

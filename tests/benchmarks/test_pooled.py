@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.arrays import BoolArray
+from benchmarks.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.comparison import LEVEL, Compared, corrected
 from benchmarks.pooled import (
     CORRELATIONS,
@@ -107,44 +107,77 @@ def test_what_makes_a_sample_holds_neither_copies_nor_resamples() -> None:
 
 
 # Missing scores
-def test_leaving_out_what_one_gets_most_wrong_does_not_pay() -> None:
+def lacking(scores: FloatArray, ratings: FloatArray, n: int, groups: IntArray) -> FloatArray:
+    """Scores without the n whose rank among those of their group is furthest from their rating's."""
+    off = np.zeros(scores.size)
+    for group in np.unique(groups):
+        own = groups == group
+        off[own] = np.abs(stats.rankdata(scores[own]) - stats.rankdata(ratings[own]))
+        off[own] /= own.sum()
+    gaps = scores.copy()
+    gaps[np.argsort(-off)[:n]] = NAN
+    return gaps
+
+
+@pytest.mark.parametrize("levels", [[1, 2, 3, 4, 5], [0, 0, 0, 1], [0, 1, 1, 1], [1, 1, 1, 2, 3]])
+@pytest.mark.parametrize("n_groups", [1, 4, 20])
+def test_leaving_out_what_one_gets_most_wrong_does_not_pay(
+    levels: list[int], n_groups: int
+) -> None:
+    """Neither over all images, nor within groups of unlike quality; whatever the ratings."""
+    rng, n = np.random.default_rng(n_groups), 1000
+    groups = np.arange(n) % n_groups
+    ratings = rng.choice(levels, n) + (2.0 * groups if n_groups > 1 else 0.0)
+    scores = ratings + rng.normal(0, 2, n)
+    gaps = lacking(scores, ratings, 20, groups)
+    filled = most_wrong(gaps, ratings, np.ones(n, bool), groups)
+    assert np.isfinite(filled).all()
+
+    def agreement(of: FloatArray) -> float:
+        found = []
+        for group in range(n_groups):
+            own = (groups == group) & np.isfinite(of)
+            found.append(stats.spearmanr(of[own], ratings[own])[0])
+        return float(np.mean(found))
+
+    assert agreement(filled) < agreement(scores) < agreement(gaps)
+
+
+def test_what_counts_as_most_wrong_is_of_the_slice() -> None:
     rng = np.random.default_rng(0)
     ratings = rng.integers(1, 6, 500).astype(float)
     scores = ratings + rng.normal(0, 2, 500)
-    off = np.abs(stats.rankdata(scores) - stats.rankdata(ratings))
-    gaps = scores.copy()
-    gaps[np.argsort(-off)[:10]] = NAN
-    clusters = np.arange(500)
+    clusters, members = np.arange(500), np.arange(500) < 400
+    gaps = lacking(scores, ratings, 8, np.zeros(500, np.intp))
+    gaps[400:] = NAN  # a fifth is missing, and of the slice one in fifty
     plan = ResamplingPlan(tuple(map(str, clusters)), 1, 20)
-    whole, found, dropped = (
-        PooledImages.of(given, ratings, clusters, plan, drop=drop)
-        for given, drop in ((scores, False), (gaps, False), (gaps, True))
-    )
-    for measure in ("srcc", "krcc", "pearson"):
-        assert found.value(measure) < whole.value(measure) < dropped.value(measure) - 0.02
-    assert (found.n_missing, found.n_counted, dropped.n_counted) == (10, 10, 0)
+    found = PooledImages.of(gaps, ratings, clusters, plan, members)
+    dropped = PooledImages.of(gaps, ratings, clusters, plan, members, filled=gaps)
+    n = int(np.isnan(gaps[:400]).sum())
+    assert 0 < n <= 8 and (found.n_missing, found.n_counted, dropped.n_counted) == (n, n, 0)
     row = Row("b", "r", "m", "srcc", NAN)
-    assert {one.counted(row).n_items for one in (found, dropped)} == {490}
-    assert "most wrong: 10" in found.remark and "left out" in dropped.remark
+    assert {one.counted(row).n_items for one in (found, dropped)} == {400 - n}
+    assert f"most wrong: {n}" in found.remark and f"want of a score: {n}" in dropped.remark
+    assert found.value("srcc") < dropped.value("srcc")
+    whole = PooledImages.of(gaps, ratings, clusters, plan)
+    assert (whole.n_missing, whole.n_counted) == (n + 100, 0)
     many = ManyPools(np.column_stack([scores, gaps]), ratings, clusters, plan)
-    members = np.arange(500) < 400
     np.testing.assert_allclose(
-        many.pool(1, members, PooledImages).resamples("srcc"),
-        PooledImages.of(gaps, ratings, clusters, plan, members).resamples("srcc"),
+        many.pool(1, members, PooledImages).resamples("srcc"), found.resamples("srcc")
     )
 
 
 def test_a_missing_score_is_most_wrong_up_to_one_in_fifty_and_left_out_beyond() -> None:
-    ratings = np.repeat([1.0, 2.0, 3.0, NAN], 25)
+    ratings, inside = np.repeat([1.0, 2.0, 3.0, NAN], 25), np.ones(100, bool)
     scores = np.arange(100.0)
     scores[[3, 99]] = NAN  # the last one has no rating
-    np.testing.assert_array_equal(most_wrong(scores, ratings)[[3, 99]], [98.0, NAN])
+    np.testing.assert_array_equal(most_wrong(scores, ratings, inside)[[3, 99]], [98.0, NAN])
     scores[[3, 60]] = 3.0, NAN
-    assert most_wrong(scores, ratings)[60] == 0.0
+    assert most_wrong(scores, ratings, inside)[60] == 0.0
     scores[61] = NAN
-    assert most_wrong(scores, ratings) is scores
+    assert most_wrong(scores, ratings, inside) is scores
     alone = np.full(60, NAN)
-    assert most_wrong(alone, np.ones(60)) is alone
+    assert most_wrong(alone, np.ones(60), np.ones(60, bool)) is alone
 
 
 # Two metrics on one measure

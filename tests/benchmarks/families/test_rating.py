@@ -473,6 +473,7 @@ def test_cases_are_the_images_of_each_prompt(tmp_path: Path) -> None:
     [
         ({"evaluation": {"pool": "prompt", "measures": ["srcc", "plcc"]}}, "measure plcc"),
         ({"evaluation": {"pool": "prompt"}, "headline": {"measure": "rmse"}}, "measure rmse"),
+        ({"evaluation": {"missing": "wrong"}}, "missing = wrong"),
         ({"evaluation": {"pool": "model"}, "items": {"model": ""}}, "items.model"),
         ({"headline": {"facet": "moon"}}, "'moon'"),
     ],

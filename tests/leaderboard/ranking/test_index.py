@@ -364,6 +364,11 @@ def test_over_one_benchmark_they_are_the_tests_of_its_board() -> None:
     shares = 0.002 * rng.normal(size=(12, 250)) + np.linspace(0.0, 0.0006, 12)[:, None]
     found, of_board = index_tests([shares], np.ones(1)), JointTests.of(shares, 0)
     np.testing.assert_array_equal(found.p_value, of_board.p_value)
+    # A few clusters that all scatter comes from are not made many by those of another benchmark.
+    few, still = rng.normal(size=(12, 9)), np.full((12, 250), 0.5)
+    np.testing.assert_allclose(
+        index_tests([few, still], np.ones(2)).p_value, JointTests.of(few, 0).p_value
+    )
     twice = index_tests([shares, shares], np.array([1.0, 3.0]))
     np.testing.assert_allclose(twice.difference, found.difference, atol=1e-12)
 
