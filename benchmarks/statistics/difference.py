@@ -78,8 +78,8 @@ def differences(a: Measurements, b: Measurements, seed: int) -> Differences:
     times a block's contribution is its pseudo-value; for a mean it is the cluster's own value,
     hence the paired tests are then the ones over clusters.
 
-    The p-value of a row (`sign_flips.pair_tests`) depends on both metrics and the seed alone. The interval is BCa (Efron 1987) with the acceleration
-    from the differences of the influences.
+    The p-value of a row (`sign_flips.pair_tests`) depends on both metrics and the seed alone. The
+    interval is BCa (Efron 1987) with the acceleration from the differences of the influences.
 
     `b`: the second, on the same slices and of the same plan.
     """

@@ -273,7 +273,7 @@ class Tools:
                 table = boards.heat_table(found.choice, view, None, found.about(), tested=False)
                 remarks.append(
                     f"{name} has {many} metrics, too many to test for an answer: those are listed "
-                    "whose published range of ranks begins at 1."
+                    "whose published range of ranks begins at 1; where none was tested, all that are ranked."
                 )
             else:
                 table = boards.board_skills(self.source, name, query)

@@ -79,7 +79,7 @@ def evidence_of(view: View, part: Part, claims: int) -> Mapping[str, tuple[Evide
 
 
 def least_clusters(n_metrics: int) -> int:
-    """Clusters below which sign flips tell no two of so many metrics apart, all of whom are then first."""
+    """Clusters below which hardly any two of so many metrics can be told apart: 2/2ⁿ is 5 % of a pair."""
     pairs = n_metrics * (n_metrics - 1) // 2
     return max(MIN_CLUSTERS, 1 + math.ceil(math.log2(max(pairs, 1) / LEVEL)))
 

@@ -473,12 +473,13 @@ def _in_tier(one: OnBoard) -> str:
     if cell_beats_chance(one.card, cell, one.ranked.entries) is False:
         among = f"when corrected for all {one.ranked.entries} that are ranked"
         return f"is not significantly above chance {where} {among}"
-    if cell.tier == 1 and cell.rank == 1:
-        return f"is highest of {count(one.ranked.metrics, 'metric')} {where}"
+    of = count(one.ranked.metrics, "metric")
     if cell.tier == 1:
-        return f"is not significantly worse than the best of {count(one.ranked.metrics, 'metric')} {where}"
-    above = (cell.tier or 2) - 1
-    return f"is significantly worse than a metric of tier {above} {where}"
+        best = "highest of" if cell.rank == 1 else "not significantly worse than the best of"
+        return f"is {best} {of} {where}"
+    # Who follows another into a tier need not be told apart from anybody.
+    worse = (cell.rank_low or 1) > 1
+    return f"is {'significantly worse than the best' if worse else f'in tier {cell.tier}'} of {of} {where}"
 
 
 def _detail(one: OnBoard) -> str:

@@ -51,7 +51,7 @@ class Place:
     low: float  # lower end of its 95% interval; NaN where there is none
     high: float  # upper end
     n: int | None  # clusters behind it
-    # best rank within the resamples, rank, and worst; None where it has none
+    # best rank that tests leave open, rank, and worst; None where it has none
     ranks: tuple[int, int, int] | None
     tier: int | None  # None where it was not tested
     best_share: (

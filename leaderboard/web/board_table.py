@@ -382,19 +382,20 @@ def legend(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool = Fa
 
 
 def _ranks(card: Card, basis: Basis, *, within: bool) -> Line:
-    if not basis.n_pairs:
-        return "Rank range", "nothing was tested here, so every rank is possible."
     among = "among the metrics of the filter" if within else "among all metrics of the board"
+    if basis.kept:
+        said = f"95% range of the rank {among}, as it was when the board was kept."
+    elif basis.n_pairs:
+        said = f"ranks {among} that the tests leave open, all ranges at once at 95%."
+    else:
+        said = "nothing was tested here, so every rank is possible."
     best = (
         f" Best in: share of {basis.n_resamples:,} bootstrap resamples by {card.cluster} in which it "
         "has the best value; no probability that it is the best."
         if basis.n_resamples
         else ""
     )
-    return (
-        "Rank range",
-        f"ranks {among} that the tests leave open, all ranges at once at 95%.{best}",
-    )
+    return "Rank range", f"{said}{best}"
 
 
 def _tiers(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool) -> Line:
@@ -409,6 +410,8 @@ def _tiers(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool) -> 
             f"these results were published without the contributions of {card.cluster}s from "
             "which metrics are tested against each other.",
         )
+    if basis.kept:
+        return "Tiers", "no two metrics of a tier differ significantly by the tests of that time."
     untested = sum(cell.rank is not None and cell.tier is None for cell in cells)
     left_out = (
         f" {count(untested, 'metric has', 'metrics have')} no stored contributions and "
@@ -421,6 +424,6 @@ def _tiers(cells: Sequence[Cell], card: Card, basis: Basis, *, within: bool) -> 
         "Tiers",
         f"no two metrics of a tier differ significantly: paired permutation tests by "
         f"{card.cluster}, joint over the {count(basis.n_pairs, 'pair')} {of}, α = 0.05. "
-        "A metric opens a new tier if it differs from one of the tier above; the first tier holds "
-        f"those that are not significantly worse than the best.{left_out}",
+        "A metric opens a new tier if it differs from one of the tier above; the first tier ends "
+        f"before the first that is significantly worse than the best.{left_out}",
     )

@@ -278,7 +278,7 @@ def _columns(view: MetricsView, ranking: Ranking | None) -> tuple[Column, ...]:
     if ranking:
         titles = {column.key: column.title for column in view.table.columns}
         short = "the index" if ranking.key == INDEX else titles[ranking.key]
-        by = f"95% range of the rank {ranking.on} {short}"
+        by = f"ranks that tests leave open {ranking.on} {short}"
     first = Column(NAME, "Rank range · Metric", note=by, first=True)
     found = [heading(first, sorted_by=key, down=down)]
     drawn = {name for name, _ in _headlines(view)}

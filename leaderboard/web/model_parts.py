@@ -281,7 +281,7 @@ def _rated_cell(of: RatedSkill, mean: Mean) -> HeatCell:
     ends = interval(mean.ci_low, mean.ci_high, DIGITS)
     hint = f"{number(mean.value, DIGITS)} {ends}, n {mean.n_prompts:,}"
     if mean.rank is not None:
-        hint += f"; rank {mean.rank}, 95% range {rank_range(mean)}; tier {mean.tier}"
+        hint += f"; rank {mean.rank}, tests leave {rank_range(mean)} open; tier {mean.tier}"
     flat = of.note or (UNDECIDED if of.undecided else "")
     small = f"{ends} {rank_range(mean)}" if gap else rank_range(mean)
     return HeatCell(

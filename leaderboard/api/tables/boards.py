@@ -305,5 +305,5 @@ def _too_large(message: str) -> RefusedError:
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "too_many_entries",
         message,
-        "Ask for the headline over all skills, or take the files of the store.",
+        "Take the files of the store: snapshot.parquet has every value, boards/*.pairs.parquet the tests.",
     )

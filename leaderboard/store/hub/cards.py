@@ -78,9 +78,9 @@ answers are public, in cases small enough to look at: one configuration `cases_<
 `ratings/<benchmark>/<revision>.parquet` has the ratings of its images, rater by rater where they are
 known.
 
-A rank is 1 + the number of entries with a better value; its range holds 95 % of the ranks in
-resamples of the clusters that all entries share. Entries of one tier do not differ significantly
-by a paired permutation test with Holm's correction. What rests on fewer than eight clusters, lacks
+A rank is 1 + the number of entries with a better value; its range holds the ranks that the tests leave
+open, all ranges of a slice at once at 95 %. Entries of one tier do not differ significantly by paired
+permutation tests, made jointly for all pairs of the slice. What rests on fewer than eight clusters, lacks
 too many scores or failed a check of its scorer has no rank.
 """
 
@@ -146,10 +146,10 @@ OF_CELLS = {
     "n_clusters": "clusters behind it, which are what is resampled",
     "n_missing": "pairs for which the metric gave no score",
     "rank": "within its slice (benchmark, measure, variant, split, facet, skill); null without one",
-    "rank_low": "best rank in 95 % of the resamples",
-    "rank_high": "worst rank in 95 % of the resamples",
+    "rank_low": "best rank that the tests leave open; 1 where nothing was tested",
+    "rank_high": "worst rank that they leave open; the last where nothing was tested",
     "best_share": "share of the resamples in which it has the best value",
-    "tier": "by corrected tests; made for the headline of a board alone",
+    "tier": "by joint tests of the slice; null where none were made",
     "distrust": "why it is kept from ranking; empty where nothing keeps it",
     "note": "what a reader must know of the value; empty as a rule",
     "row": "position among the rows of its result, which its resamples are named after",

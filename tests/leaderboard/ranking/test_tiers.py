@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
 from benchmarks.statistics.joint_tests import JointTests
 from leaderboard.ranking.cells import best_first
+from leaderboard.ranking.comparing import compare_all
 from leaderboard.ranking.draws import Draws
 from leaderboard.ranking.rank_ranges import tiers
 from leaderboard.ranking.slices import Basis, Slice, groups, ranked
@@ -63,3 +65,19 @@ def test_the_basis_counts_resamples_and_pairs() -> None:
     assert Basis.of(drawn) == Basis(50, 3)
     kept = Basis.of_kept([cell(name, 1, 1) for name in "abcd"] + [cell("e", 5, None)], 200)
     assert kept == Basis(200, 6, kept=True)
+
+
+def test_several_are_compared_as_the_board_tests_them() -> None:
+    """Also where one of them may not rank: it is in no test."""
+    whole = ranking_of([0.9, 0.5, 0.49, 0.1], noise=0.05)
+    few = whole.cells[2].model_copy(update={"n_clusters": 3})
+    one = Slice((*whole.cells[:2], few, whole.cells[3]), whole.draws)
+    names = {cell.entry_id: cell.entry_id for cell in one.cells}
+    rows = compare_all(one, CARD, names)
+    assert [(row.metric_a, row.metric_b) for row in rows] == list(combinations(names, 2))
+    corrected = ranked(one, CARD).ordering.corrected[np.triu_indices(4, 1)]
+    np.testing.assert_array_equal([row.p_corrected for row in rows], corrected)
+    tested = [row for row in rows if not row.untested]
+    assert len(tested) == 3 and {(row.correction, row.n_tests) for row in tested} == {("joint", 3)}
+    assert all(few.entry_id in (row.metric_a, row.metric_b) for row in rows if row.untested)
+    assert one.cells[0].selector.measure == "srcc"
