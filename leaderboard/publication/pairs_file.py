@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.parquet import parquet_table
 from benchmarks.schema import Card
 from leaderboard.ranking.slices import Ranked
+from leaderboard.store.interface import NotFoundError, Repository
 
 SCHEMA = pa.schema(
     [
@@ -56,3 +60,14 @@ def pairs_bytes(card: Card, headline: Ranked) -> bytes:
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA))
     return buffer.getvalue()
+
+
+def read_tests(public: Repository, card: Card) -> list[Mapping[str, Any]]:
+    """The rows of the file of a board's revision; none where it is not there or of another form."""
+    try:
+        table = parquet_table(public.read(pairs_path(card.name)))
+    except (NotFoundError, pa.ArrowException):
+        return []
+    if table.schema.remove_metadata() != SCHEMA:
+        return []
+    return [row for row in table.to_pylist() if row["revision"] == card.revision]

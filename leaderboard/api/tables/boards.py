@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from operator import itemgetter
 from typing import Annotated, Any
 
 from fastapi import Path
@@ -17,8 +18,10 @@ from leaderboard.api.serving import TableRouter
 from leaderboard.api.source import Source
 from leaderboard.publication.entries import Entry
 from leaderboard.publication.measure_names import skill_title, token
+from leaderboard.publication.pairs_file import read_tests
 from leaderboard.publication.reader import BoardIndex, View
 from leaderboard.ranking.cells import Cell
+from leaderboard.store.interface import Repository
 from leaderboard.tables import Table, Type, Value, columns_of
 from leaderboard.views.benchmark_board import (
     SkillColumn,
@@ -269,6 +272,21 @@ def _skills_row(cell: Cell, column: SkillColumn, view: View) -> dict[str, Value]
     }
 
 
+def published_pairs(public: Repository, choice: Choice) -> tuple[Pair, ...]:
+    """The tests of a headline as they are published, in board order; none where there are none."""
+    place = {cell.entry_id: i for i, cell in enumerate(choice.slices()[0])}
+    found: list[tuple[int, int, Pair]] = []
+    for row in read_tests(public, choice.board.card):
+        a, b = row["entry_a"], row["entry_b"]
+        if a not in place or b not in place:
+            continue
+        first, second = sorted((a, b), key=place.__getitem__)
+        difference = row["difference"] if first == a else -row["difference"]
+        rest = row["p_corrected"], row["n_units"], row["n_patterns"], row["exact"]
+        found.append((place[first], place[second], Pair(first, second, difference, *rest)))
+    return tuple(pair for *_, pair in sorted(found, key=itemgetter(0, 1)))
+
+
 def _ranked_cells(source: Source, found: Chosen) -> tuple[Cell, ...]:
     """As the page ranks; pages and requests remember it together."""
     choice = found.choice
@@ -289,6 +307,8 @@ def _pairs(source: Source, found: Chosen) -> tuple[Pair, ...]:
     asked = len(everyone if found.shown is None else found.shown)
     if asked * (asked - 1) // 2 > MOST_PAIRS:
         raise _too_large(f"{asked:,} entries have too many pairs for one answer.")
+    if is_stored(choice) and (published := published_pairs(source.store.public, choice)):
+        return published
     bounded(len(everyone))
     with source.turn():
         return pairs(ranking_with_tests(choice, found.view), None)

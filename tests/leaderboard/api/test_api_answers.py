@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leaderboard.api.schemas import LONGEST_QUERY
+from leaderboard.api.tables.boards import published_pairs
 from leaderboard.rendering import escaped
 from leaderboard.tables import to_csv
 from leaderboard.views.benchmark_board import (
@@ -176,6 +177,27 @@ def test_every_token_of_a_benchmark_chooses_the_measure_it_names(api: Asking) ->
     for row in rows:
         about = api.table(f"/v1/boards/graphs?measure={row['token']}")["about"]
         assert (about["measure"], about["measure_title"]) == (row["token"], row["title"])
+
+
+def test_the_published_tests_of_a_headline_are_those_that_would_be_made() -> None:
+    made = House()
+    for place in range(6):
+        ident = made.send(name=f"metric{place}")
+        made.claim(ident)
+        made.finish(ident, 0.3 + 0.1 * place)
+    api = asking(made.store, CARDS)
+    view, choice = api.source.reader.view(), api.choice("?benchmark=open")
+    ranked = view.orders.ranked(choice.board.card, choice.slices())
+    made_now, stored = pairs(ranked, None), published_pairs(made.store.public, choice)
+    assert len(stored) == len(made_now) == 15
+    for one, other in zip(stored, made_now, strict=True):
+        assert one.difference == pytest.approx(other.difference)
+        assert one._replace(difference=0.0) == other._replace(difference=0.0)
+    path = "boards/open.pairs.parquet"
+    for content in (b"no table", made.store.public.read("snapshot.parquet"), None):
+        public = made.store.public
+        public.commit({path: content}, parent=public.head(), message="tests")
+        assert published_pairs(public, choice) == ()
 
 
 # Comparisons, the index, entries, the queue and the ledger

@@ -420,7 +420,12 @@ def test_of_very_many_entries_the_snapshot_is_answered(monkeypatch: pytest.Monke
         monkeypatch.setattr(f"leaderboard.api.tables.boards.{name}", 5)
     monkeypatch.setattr("leaderboard.api.tables.boards.bounded.__defaults__", (5,))
     api = asking()
-    ranked = (f"{BOARD}?skill=colour", f"{BOARD}/pairs", f"{BOARD}/skills", "/v1/compare")
+    ranked = (
+        f"{BOARD}?skill=colour",
+        f"{BOARD}/pairs?skill=colour",
+        f"{BOARD}/skills",
+        "/v1/compare",
+    )
     for address in ranked:
         assert api.refused(address, 422) == "too_many_entries"
     told = (
