@@ -343,7 +343,6 @@ class Estimates:
     # shape (M,), lower ends of 95 % intervals, BCa, prompts resampled; NaN below two prompts
     ci_low: FloatArray
     ci_high: FloatArray  # shape (M,), upper ends
-    resamples: FloatArray  # shape (M, B), the means in each resample
     n_prompts: IntArray  # shape (M,), prompts with a score
 
 
@@ -362,7 +361,6 @@ def estimates(scores: SliceScores, counts: FloatArray) -> Estimates:
         scores.means,
         np.where(several, found.low, np.nan),
         np.where(several, found.high, np.nan),
-        resamples,
         scores.n_prompts,
     )
 
