@@ -308,7 +308,6 @@ class ManyPools:
         self, scores: FloatArray, ratings: FloatArray, clusters: IntArray, plan: ResamplingPlan
     ) -> None:
         self._scores = scores
-        self._filled: dict[int, tuple[FloatArray, BoolArray]] = {}
         self._ratings = ratings
         self._clusters = clusters
         self._plan = plan
@@ -320,35 +319,27 @@ class ManyPools:
         `members` (N,), the slice; the same array for every metric; `kind`: class of the pool,
         `PooledImages` or one made of it.
         """
-        filled = self._filled_in(members)[:, metric]
-        own = self._scores[:, metric]
-        pool = kind.of(own, self._ratings, self._clusters, self._plan, members, filled=filled)
+        pool = kind.of(self._scores[:, metric], self._ratings, self._clusters, self._plan, members)
         return replace(pool, shared=partial(self._resamples, metric, members))
-
-    def _filled_in(self, members: BoolArray) -> FloatArray:
-        """Scores of all metrics with those that count as most wrong in a slice, shape (N, M)."""
-        if id(members) not in self._filled:
-            filled = self._scores
-            if np.isnan(filled[members & np.isfinite(self._ratings)]).any():
-                columns = [most_wrong(of, self._ratings, members) for of in self._scores.T]
-                filled = np.column_stack(columns)
-            self._filled[id(members)] = filled, members
-        return self._filled[id(members)][0]
 
     def _resamples(self, metric: int, members: BoolArray, measure: str) -> FloatArray:
         """Shape (B,); computed for all metrics that scored the same images of the slice."""
         rated = members & np.isfinite(self._ratings)
-        filled = self._filled_in(members)
-        scored = np.isfinite(filled[rated])
-        mine = scored[:, metric]
+        own = most_wrong(self._scores[:, metric], self._ratings, members)
+        mine = np.isfinite(own[rated])
         key = (id(members), measure, np.packbits(mine).tobytes())
         if key not in self._found:
+            columns = [most_wrong(of, self._ratings, members)[rated] for of in self._scores.T]
+            filled = np.column_stack(columns)
+            scored = np.isfinite(filled)
             alike = np.flatnonzero((scored == mine[:, None]).all(axis=0))
             images = np.flatnonzero(rated)[mine]
             resampled = CORRELATIONS[measure][1]
-            columns = filled[np.ix_(images, alike)]
             found = resampled(
-                columns, self._ratings[images], self._plan.counts, self._clusters[images]
+                filled[np.ix_(mine, alike)],
+                self._ratings[images],
+                self._plan.counts,
+                self._clusters[images],
             )
             # The slice is kept, so that no other can take its place and its number.
             self._found[key] = alike, found, members

@@ -468,8 +468,7 @@ class _Metric:
         if self._rules.pool == "prompt":
             groups = self._clusters
         elif self._rules.pool == "model":
-            models = self.answers.items.pairs["model"].astype(str)
-            groups = np.unique(models, return_inverse=True)[1]
+            groups = self._models
         return most_wrong(self.scores, self.means, inside, groups)
 
     @property
@@ -479,6 +478,12 @@ class _Metric:
     @cached_property
     def _clusters(self) -> IntArray:
         return self.plan.positions(self.answers.items.pairs["prompt_id"])
+
+    @cached_property
+    def _models(self) -> IntArray:
+        """Which model made each image, as a number."""
+        models = self.answers.items.pairs["model"].astype(str)
+        return np.unique(models, return_inverse=True)[1]
 
     @cached_property
     def _forms(self) -> PairForms:

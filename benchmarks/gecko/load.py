@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -486,6 +487,11 @@ class Aligned:
     # shape (B + 1, C); row 0 draws each prompt once and so gives the estimate, the others are the
     # plan's resamples
     draws: FloatArray
+
+    @cached_property
+    def model_codes(self) -> IntArray:
+        """The model of each image as a number, shape (n,)."""
+        return np.unique(self.models, return_inverse=True)[1]
 
     def by_prompt(self, values: FloatArray, chosen: NDArray[np.bool_]) -> dict[str, FloatArray]:
         """Image values (n,) of some images: model to shape (C,), NaN where it has none."""

@@ -193,8 +193,7 @@ def pointwise(data: Aligned, part: Part, template: str) -> dict[str, Estimate]:
     """
     rated = part.chosen & np.isfinite(data.human[template])
     human = data.human[template]
-    models = np.unique(data.models, return_inverse=True)[1]
-    columns = [most_wrong(of, human, part.chosen, models) for of in data.scores.T]
+    columns = [most_wrong(of, human, part.chosen, data.model_codes) for of in data.scores.T]
     filled = replace(data, scores=np.column_stack(columns))
     used = np.zeros(data.scores.shape, bool)
     per_model: dict[str, list[FloatArray]] = {name: [] for name in _CORRELATIONS}

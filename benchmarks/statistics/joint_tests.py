@@ -68,7 +68,7 @@ class JointTests:
         seed: int,
         *,
         higher_is_better: bool = True,
-        boards: Sequence[int] | None = None,
+        board_blocks: Sequence[int] | None = None,
     ) -> JointTests:
         """Test the metrics of a board.
 
@@ -76,7 +76,7 @@ class JointTests:
             contributions: shape (M, G), see `statistics.influence`; a row with NaN is not tested.
             seed: of the signs; stored with the results.
             higher_is_better: False where smaller values are better.
-            boards: how many of the blocks are of each board whose contributions are added up; None:
+            board_blocks: number of blocks of each board whose contributions are added up; None:
                 all are of one.
         """
         shares = np.asarray(contributions, np.float64)
@@ -92,7 +92,7 @@ class JointTests:
         if not able.size:
             return found
         rows = shares[able] if higher_is_better else -shares[able]
-        family = _Family.of(rows, boards)
+        family = _Family.of(rows, board_blocks)
         pairs = family.pairs
         signs = _Signs.of(rows, seed, pairs.first.size)
         first, second = able[pairs.first], able[pairs.second]
@@ -145,7 +145,7 @@ def cautious(statistic: FloatArray, n_units: IntArray | FloatArray) -> FloatArra
 class _Signs:
     """Patterns of signs, the same for all pairs of a board."""
 
-    n_units: int
+    n_blocks: int  # number G of blocks
     seed: int
     n_patterns: int
     exact: bool
@@ -163,9 +163,9 @@ class _Signs:
     def __iter__(self) -> Iterator[FloatArray]:
         """Blocks of patterns, shape (G, k) each."""
         if not self.exact:
-            yield from sign_patterns(self.n_units, self.seed, 0, self.n_patterns)
+            yield from sign_patterns(self.n_blocks, self.seed, 0, self.n_patterns)
             return
-        signs = np.ones((self.n_units, self.n_patterns))
+        signs = np.ones((self.n_blocks, self.n_patterns))
         bits = np.arange(self.n_patterns) >> np.arange(np.count_nonzero(self.moving))[:, None]
         signs[self.moving] = 1.0 - 2.0 * (bits & 1)
         yield signs
@@ -185,11 +185,11 @@ class _Family:
     tested: FloatArray  # shape (p,), T as it is tested, rising
 
     @classmethod
-    def of(cls, rows: FloatArray, boards: Sequence[int] | None) -> _Family:
+    def of(cls, rows: FloatArray, board_blocks: Sequence[int] | None) -> _Family:
         pairs = RowPairs.of(rows, *np.triu_indices(len(rows), 1))
         scale = np.zeros(pairs.first.size)
         scale[pairs.square > 0] = pairs.square[pairs.square > 0] ** -0.5
-        n_units = pairs.n_units if boards is None else _units_of(rows, pairs, boards)
+        n_units = pairs.n_units if board_blocks is None else _units_of(rows, pairs, board_blocks)
         tested = cautious(np.maximum(pairs.least, 0.0) * scale, n_units)
         order = np.argsort(tested, kind="stable")
         return cls(pairs.at(order), scale[order], tested[order])
@@ -239,13 +239,13 @@ class _Family:
         return p
 
 
-def _units_of(rows: FloatArray, pairs: RowPairs, boards: Sequence[int]) -> FloatArray:
+def _units_of(rows: FloatArray, pairs: RowPairs, board_blocks: Sequence[int]) -> FloatArray:
     """Blocks behind each pair, shape (p,): of several boards, as many as where the scatter comes from.
 
     1/n = Σ_k s_k / n_k, where s_k is the share of board k in Σ d_g².
     """
     inverse = np.zeros(pairs.first.size)
-    for of_board in np.split(rows, np.cumsum(boards)[:-1], axis=1):
+    for of_board in np.split(rows, np.cumsum(board_blocks)[:-1], axis=1):
         own = RowPairs.of(of_board, pairs.first, pairs.second)
         there = own.n_units > 0
         inverse[there] += own.square[there] / pairs.square[there] / own.n_units[there]

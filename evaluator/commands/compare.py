@@ -1,4 +1,4 @@
-"""`compare`: metric against metric, with the numbers of the boards, without a store."""
+"""`compare`: metric against metric by the tests of the boards, without a store."""
 
 from __future__ import annotations
 

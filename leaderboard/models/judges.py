@@ -79,7 +79,7 @@ def evidence_of(view: View, part: Part, claims: int) -> Mapping[str, tuple[Evide
 
 
 def least_clusters(n_metrics: int) -> int:
-    """Clusters below which hardly any two of so many metrics can be told apart: 2/2ⁿ is 5 % of a pair."""
+    """Clusters from which the smallest p-value of n signs, 2/2ⁿ, is below 5 % shared among all pairs."""
     pairs = n_metrics * (n_metrics - 1) // 2
     return max(MIN_CLUSTERS, 1 + math.ceil(math.log2(max(pairs, 1) / LEVEL)))
 

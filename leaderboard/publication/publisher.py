@@ -263,8 +263,8 @@ class Update:
         for run in new:
             name = run.submission.submission_id
             self._new.setdefault(name, {})[run.result.benchmark] = run
-        self.headlines: dict[str, Ranked | None] = {}
-        """Boards that were ranked, with their headlines."""
+        self.tests: dict[str, bytes | None] = {}
+        """Boards that were ranked, with the file of the tests of their headlines."""
         self.track = ModelTrack()
         """The models of the last snapshot that was made."""
 
@@ -352,7 +352,8 @@ class Update:
             return Board(card, load=lambda: columns.table)
         cells, hashes = self._last_cells(card), dict(before)
         there = [self._run(card, one, run, cells, hashes) for one, run in runs]
-        board, self.headlines[card.name] = ranked_board(card, there)
+        board, headline = ranked_board(card, there)
+        self.tests[card.name] = None if headline is None else pairs_bytes(card, headline)
         return board
 
     def _last_runs(self, card: Card) -> list[tuple[str, str]]:
@@ -432,12 +433,10 @@ def changes_of(public: Repository, update: Update, built: Snapshot) -> dict[str,
     changes[STATIC_PATH] = static_page(built)
     if update.track.entries or public.has(MODELS):
         changes[MODELS] = track_bytes(update.track)
-    for name, headline in update.headlines.items():
+    for name, tests in update.tests.items():
         path = pairs_path(name)
-        if headline is not None:
-            changes[path] = pairs_bytes(built.boards[name].card, headline)
-        elif public.has(path):
-            changes[path] = None
+        if tests is not None or public.has(path):
+            changes[path] = tests
     return changes
 
 

@@ -202,7 +202,7 @@ def index_tests(contributions: Sequence[FloatArray], weights: FloatArray) -> Joi
     shares = np.asarray(weights, np.float64) / np.sum(weights)
     parts = [share * of for share, of in zip(shares, contributions, strict=True)]
     lengths = [part.shape[1] for part in parts]
-    return JointTests.of(np.concatenate(parts, axis=1), _SEED, boards=lengths)
+    return JointTests.of(np.concatenate(parts, axis=1), _SEED, board_blocks=lengths)
 
 
 __all__ = ["Comparison", "Headlines", "IndexRank", "Interval"]
@@ -323,7 +323,8 @@ def _index_ranks(
     values, of_borda = (
         np.where(full, np.round(draws[:, 0], _DIGITS), np.nan) for draws in (index, borda)
     )
-    ranks, borda_ranks = rank_ranges(values, tests), rank_ranges(of_borda)
+    ranks = rank_ranges(values, tests)
+    borda_ranks = [one and one.rank for one in rank_ranges(of_borda)]
     best = best_shares(index[:, 1:], full)
     in_tiers = [None] * len(metrics) if tests is None else tiers(values, tests)
     found = []
@@ -332,8 +333,7 @@ def _index_ranks(
         lacks = tuple(name for name in chosen if name not in has)
         of = indices[i], commons[i], bordas[i]
         note = _note(*of, has=has, lacks=lacks)
-        of_share = borda_ranks[i]
-        places = ranks[i], of_share and of_share.rank, float(best[i])
+        places = ranks[i], borda_ranks[i], float(best[i])
         found.append(
             IndexRank(metric, *of, *places, present=has, missing=lacks, note=note, tier=in_tiers[i])
         )

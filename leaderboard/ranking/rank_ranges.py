@@ -65,7 +65,7 @@ class RankRange(NamedTuple):
     """Where one entry stands on a board, and where it may truly stand."""
 
     rank: int  # 1 + the number of entries with a strictly better value
-    low: int  # 1 + the number of entries that are significantly better
+    low: int  # 1 + the number of entries that are significantly better; 2 at least if not the best
     high: int  # Number of entries less those that are significantly worse
 
 
@@ -129,8 +129,8 @@ def ordering(
     # Without a single block nothing differs anywhere: that is no test, not p = 1.
     if contributions is None or not contributions.shape[1]:
         return Ordering(rank_ranges(kept), best_share, None, (None,) * len(values))
-    able_alone = np.where(able[:, None], contributions, np.nan)
-    tests = JointTests.of(able_alone, seed, higher_is_better=higher_is_better)
+    shares = np.where(able[:, None], contributions, np.nan)
+    tests = JointTests.of(shares, seed, higher_is_better=higher_is_better)
     return Ordering(rank_ranges(kept, tests), best_share, tests, tiers(kept, tests))
 
 
@@ -151,8 +151,7 @@ def rank_ranges(
     n = len(values)
     if tests is None:
         return ranges_left(values, np.zeros((n, n), bool), np.zeros(n, bool))
-    with np.errstate(invalid="ignore"):
-        return ranges_left(values, tests.better, np.asarray(tests.p_best < LEVEL))
+    return ranges_left(values, tests.better, np.asarray(tests.p_best < LEVEL))
 
 
 def ranges_left(

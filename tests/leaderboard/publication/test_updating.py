@@ -16,6 +16,7 @@ from leaderboard.publication.pairs_file import SCHEMA, pairs_path
 from leaderboard.publication.publisher import DrawsCache, Publisher, Update
 from leaderboard.publication.rebuilding import differences, rebuilt
 from leaderboard.publication.snapshot import OLD_PATH, PATH
+from leaderboard.ranking.orders import Orders
 from leaderboard.records import Status
 from leaderboard.store.grouping import Grouping
 from leaderboard.store.interface import transact
@@ -182,11 +183,9 @@ def test_the_tests_of_a_headline_are_published_and_are_those_made_from_nothing(
     house: House,
 ) -> None:
     filled(house, 4, **ON_OPEN)
-    fresh = Update(house.store, CARDS, DrawsCache(house.store))
-    shown = [status for status in house.ledger.statuses() if status.on_boards]
-    fresh.snapshot(shown, house.clock(), "")
-    made = fresh.headlines["open"]
-    assert made is not None and made.ordering.tests is not None
+    board = house.snapshot().boards["open"]
+    made = Orders(house.store).ranked(board.card, [board.slice(board.card.headline, None)])
+    assert made.ordering.tests is not None
     kept = parquet_table(house.store.public.read(pairs_path("open")))
     assert kept.schema.remove_metadata() == SCHEMA
     place = {cell.entry_id: i for i, cell in enumerate(made.cells)}
