@@ -31,7 +31,6 @@ from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreT
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics import systems
 from benchmarks.statistics.detection import ratio
-from benchmarks.statistics.intervals import PerturbedPlan
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 
 LEAST_DATED = 6
@@ -46,6 +45,11 @@ OF_SO_MANY = (
     "lets fewer models change places, and the agreement is higher."
 )
 """Said of every agreement of two orders of models."""
+OF_SO_MANY_ERRORS = (
+    "The interval is of what studies with as many prompts find on average: with fewer prompts chance "
+    "adds to the distances."
+)
+"""Said of errors of rates."""
 MEASURES: dict[str, MeasureInfo] = {
     "spa": MeasureInfo.share(
         title="Soft pairwise accuracy",
@@ -78,19 +82,21 @@ MEASURES: dict[str, MeasureInfo] = {
     "mae": MeasureInfo(
         title="Mean error",
         meaning="Mean over models of the distance, in points of 100, between the metric's rate and "
-        "people's. Only scores from 0 to 1 make a rate.",
+        f"people's. Only scores from 0 to 1 make a rate. {OF_SO_MANY_ERRORS}",
         low=0.0,
         high=100.0,
         higher_is_better=False,
+        bias_corrected=False,
         source="mean absolute error over systems",
     ),
     "largest_error": MeasureInfo(
         title="Largest error",
         meaning="Distance, in points of 100, between the metric's rate and people's for the model "
-        "where it is largest.",
+        f"where it is largest. {OF_SO_MANY_ERRORS}",
         low=0.0,
         high=100.0,
         higher_is_better=False,
+        bias_corrected=False,
         source="GenEval 2 says it of GenEval",
     ),
     "drift": MeasureInfo(
@@ -348,20 +354,19 @@ class _People:
         if answers.rated.size:
             by_prompt = answers.arranged(answers.rated)
             self.means = resampled_mean(by_prompt, self.draws)
-        n_blocks = plan.n_blocks if isinstance(plan, PerturbedPlan) else 0
-        self.resamples = slice(1, 1 + plan.n_resamples - 2 * n_blocks)
         self.judge = self.beside(by_prompt)
 
     def beside(self, by_prompt: FloatArray) -> systems.Judge:
         """A judge with values by prompt, (P, M), in the same draws."""
-        return systems.Judge(by_prompt, self.draws, self.resamples, self.plan.seed)
+        return systems.Judge(by_prompt, self.draws, self.plan.resampled, self.plan.seed)
 
     def drawn_models(self, n_models: int) -> FloatArray:
         """How often each of n models is drawn, shape (1 + B, n): once in all draws that are no resamples."""
         found = np.ones((len(self.draws), n_models))
         rng = np.random.default_rng([self.plan.seed, n_models])
-        size = len(found[self.resamples])
-        found[self.resamples] = rng.multinomial(n_models, np.full(n_models, 1 / n_models), size)
+        resampled = self.plan.resampled
+        size = len(found[resampled])
+        found[resampled] = rng.multinomial(n_models, np.full(n_models, 1 / n_models), size)
         return found
 
 
@@ -410,11 +415,14 @@ class _Metric:
         rates = resampled_mean(self._rates, self._people.draws)
         errors = 100.0 * np.abs(rates - (self._people.means - low) / (high - low))
         weights = self._people.weights
-        if measure == "mae":
-            return ratio((weights * errors).sum(axis=1), weights.sum(axis=1))
-        if measure == "largest_error":
-            largest: FloatArray = errors.max(axis=1)
-            return largest
+        if measure != "drift":
+            found: FloatArray = errors.max(axis=1)
+            if measure == "mae":
+                found = ratio((weights * errors).sum(axis=1), weights.sum(axis=1))
+            if not self._people.of_models:
+                resampled = self._people.plan.resampled
+                found[resampled] = systems.around(found[0], found[resampled], 0.0, 100.0)
+            return found
         times = _years(self._people.answers.models, self._said)
         dated = np.isfinite(times)
         if self._people.of_models:

@@ -487,6 +487,7 @@ class Aligned:
     # shape (B + 1, C); row 0 draws each prompt once and so gives the estimate, the others are the
     # plan's resamples
     draws: FloatArray
+    resampled: slice  # of the rows of `draws`: those that are bootstrap resamples
 
     @cached_property
     def model_codes(self) -> IntArray:
@@ -514,6 +515,7 @@ def align(scores: ScoreTable, answers: GeckoAnswers, plan: ResamplingPlan) -> Al
         human=human_scores(answers),
         comparisons=comparisons(answers),
         draws=plan.draws,
+        resampled=plan.resampled,
     )
 
 

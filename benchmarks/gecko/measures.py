@@ -38,6 +38,7 @@ from benchmarks.statistics.ordering import (
 )
 from benchmarks.statistics.raters import error_consistency, krippendorff_alpha
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan, mean_of_defined
+from benchmarks.statistics.systems import around
 
 MEASURES: dict[str, MeasureInfo] = {
     "srcc": MeasureInfo.correlation(
@@ -69,7 +70,9 @@ MEASURES: dict[str, MeasureInfo] = {
         "people's relation is the one that more than half of the templates find; without one it "
         "is no difference. Variant paper asks the three absolute templates, paper_v2 the "
         "side-by-side comparisons as well, direction_only compares means without a test. Every "
-        "resample repeats the tests of metric and people, with the normal approximation.",
+        "resample repeats the tests of metric and people, with the normal approximation. The interval "
+        "is of what studies with as many prompts find on average, since more prompts tell more "
+        "models apart.",
         low=0.0,
         source="Gecko, model ordering; later version, Figures 13 and 28",
     ),
@@ -363,7 +366,9 @@ def add_model_order(builder: MeasuredBuilder, row: Row, part: Part, data: Aligne
         truth = _truth(used, pairs, data.draws, tested=voters.tested)
         unrated = [name for name in voters.templates if name not in human]
         for column, related in enumerate(metrics):
-            values = _right(related, truth, pairs, tested=voters.tested)
+            values = _right(related, truth, pairs, tested=voters.tested).astype(np.float64)
+            drawn = values[data.resampled]
+            values[data.resampled] = around(values[0], drawn, 0.0, len(pairs))
             filled = _filled(replace(of_variant, metric=data.metrics[column]), data, part, column)
             note = _note(related.differences, pairs, unrated)
             if not any(_rated(related.differences[pair]) for pair in pairs):
@@ -371,7 +376,7 @@ def add_model_order(builder: MeasuredBuilder, row: Row, part: Part, data: Aligne
                 continue
             filled = replace(filled, value=float(values[0]), n_items=len(pairs), note=note)
             members = np.unique(data.prompts[part.chosen])
-            builder.add(filled, values[1:].astype(np.float64), members=members)
+            builder.add(filled, values[1:], members=members)
 
 
 def _filled(row: Row, data: Aligned, part: Part, column: int) -> Row:

@@ -43,6 +43,11 @@ class PerturbedPlan(ResamplingPlan):
         inside = self.block_of == np.arange(self.n_blocks)[:, None]
         return np.vstack([self.bootstrap.counts, 1.0 - inside, 1.0 + inside])
 
+    @property
+    def resampled(self) -> slice:
+        """The rows of `draws` before those of single blocks."""
+        return slice(1, 1 + self.n_resamples - 2 * self.n_blocks)
+
     @cached_property
     def block_of(self) -> IntArray:
         """Shape (C,): block of each cluster.
@@ -60,7 +65,7 @@ class PerturbedPlan(ResamplingPlan):
 
     def split(self, draws: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Values in all draws, shape (..., B + 2 G), as resamples, left out and taken twice."""
-        ends = self.n_resamples - 2 * self.n_blocks, self.n_resamples - self.n_blocks
+        ends = self.resampled.stop - 1, self.n_resamples - self.n_blocks
         resamples, without, twice = np.split(draws, ends, axis=-1)
         return resamples, without, twice
 

@@ -53,6 +53,11 @@ class ResamplingPlan:
         """Shape (1 + B, C): every cluster once, which is the sample itself; then `counts`."""
         return with_sample(self.counts)
 
+    @property
+    def resampled(self) -> slice:
+        """The rows of `draws` that are bootstrap resamples."""
+        return slice(1, 1 + self.n_resamples)
+
     @cached_property
     def index(self) -> dict[str, int]:
         """Position of each cluster id in `clusters`."""

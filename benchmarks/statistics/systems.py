@@ -288,19 +288,22 @@ class Judge:
 
         `measure`: `spa` or one of `ORDERS`; `low`: its smallest value.
         """
-        moved = drawn_in(self.by_prompt, other.by_prompt)
+        shifts = drawn_in(self.by_prompt, other.by_prompt)
         both = (self, other)
         if measure == "spa":
             found = self.p.soft_accuracy(other.p)
             sums = (one.p.sums.of_draws(self.resamples) for one in both)
-            p_values = (one.moved(by).p_values for one, by in zip(sums, moved, strict=True))
+            p_values = (one.moved(by).p_values for one, by in zip(sums, shifts, strict=True))
             drawn = soft_pairwise_accuracy(*p_values)
         else:
             weights = np.ones(self.means.shape)
             found = ORDERS[measure](self.means, other.means, weights)
             human, metric = (
-                one.means[self.resamples] + by for one, by in zip(both, moved, strict=True)
+                one.means[self.resamples] + by for one, by in zip(both, shifts, strict=True)
             )
             drawn = ORDERS[measure](human, metric, weights[self.resamples])
-        found[self.resamples] = around(found[0], drawn, low, 1.0)
+        moved = around(found[0], drawn, low, 1.0)
+        # A value may be low because chance turned two models round: what is high stays so.
+        high = drawn > mean_of_defined(drawn)
+        found[self.resamples] = np.where(high, np.maximum(moved, drawn), moved)
         return found

@@ -29,7 +29,8 @@ from tools.calibration.boards import (
     quick_boards,
     simulated_boards,
 )
-from tools.calibration.designs import Design, Scenario, Truth, quick_scenarios, scenarios, truth
+from tools.calibration.designs import Design
+from tools.calibration.scenarios import Scenario, Truth, quick_scenarios, scenarios, truth
 from tools.calibration.trials import BATCH, COVERAGE, REJECTION, Rate, Rates, batch
 
 TESTS = ("sign flips", "less bias", "PERM-BOTH", "t", "Wilcoxon")

@@ -17,7 +17,9 @@ from benchmarks.statistics.joint_tests import LEVEL, JointTests
 from benchmarks.statistics.multiplicity import holm
 from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
 from leaderboard.ranking.rank_ranges import rank_ranges, tiers
-from tools.calibration.designs import MEASURES, Design, Noise, drawn, truth
+from tools.calibration.designs import Design, Noise, drawn
+from tools.calibration.measures import MEASURES
+from tools.calibration.scenarios import truth
 from tools.calibration.trials import Rate, plan_of
 
 Order = Literal["equal", "graded"]

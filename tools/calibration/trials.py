@@ -24,20 +24,15 @@ from benchmarks.statistics.paired import paired_t, wilcoxon
 from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan
 from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
-from tools.calibration.designs import (
-    CORRELATIONS,
-    MEASURES,
-    OVER_MODELS,
-    Design,
-    Noise,
-    Sample,
-    Scenario,
-    Truth,
-    drawn,
-)
+from tools.calibration.designs import Design, Noise, Sample, drawn
+from tools.calibration.measures import CORRELATIONS, MEASURES, OVER_MODELS
+from tools.calibration.scenarios import Scenario, Truth
 
 COVERAGE = 0.94, 0.96
 REJECTION = 0.045, 0.055
+OF_MODELS_SLACK = 0.001
+"""An agreement of few models has few values, an interval may be one of them, and the mean of many studies
+lies between two: it is held where it is so near an end."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +222,7 @@ def batch(
     plan = plan_of(scenario.design.n_clusters, int(rng.integers(2**31)), n_resamples)
     counts = np.vstack([np.ones(scenario.design.n_clusters), plan.counts])
     draws, others = [], []
+    slack = OF_MODELS_SLACK if scenario.measure in OVER_MODELS else 0.0
     for _ in range(size):
         sample = drawn(scenario.design, rng)
         draws.append(MEASURES[scenario.measure](sample, counts).T)
@@ -240,10 +236,10 @@ def batch(
     return Trials(
         values=found.value.reshape(size, 2),
         covered={
-            name: ((one.low <= true) & (true <= one.high)).reshape(size, 2)
+            name: ((one.low - slack <= true) & (true <= one.high + slack)).reshape(size, 2)
             for name, one in ends.items()
         },
-        above=(ends["assay"].low > true).reshape(size, 2),
+        above=(ends["assay"].low - slack > true).reshape(size, 2),
         rejected=rejected,
     )
 

@@ -134,7 +134,6 @@ def test_each_resample_searches_its_own_threshold() -> None:
         chosen = [asked[k] for k in drawn]
         x = [scores[f"{image}|{kind}"] for image, kind, _ in chosen]
         at, f1 = slow_search(x, [y for _, _, y in chosen])
-        assert values["threshold", None][b] == pytest.approx(at)
         assert values["f1", None][b] == pytest.approx(f1)
         human = [(s, y) for s, (_, kind, y) in zip(x, chosen, strict=True) if kind == "human"]
         shares = (
@@ -144,6 +143,7 @@ def test_each_resample_searches_its_own_threshold() -> None:
         assert values["accuracy", "human"][b] == pytest.approx(np.mean(shares))
         said = [scores[f"{i}|human:palm_deformed"] > at for i, _, y in chosen if y]
         assert values["recall", None][b] == pytest.approx(np.mean(said))
+    assert np.isnan(values["threshold", None]).all()  # a setting that is found, without an interval
 
 
 @settings(max_examples=40, deadline=None)

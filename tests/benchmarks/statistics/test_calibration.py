@@ -19,19 +19,9 @@ from benchmarks.statistics.pairwise_accuracy import pairwise_accuracy, tie_calib
 from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
 from tools.calibration import __main__ as command
-from tools.calibration.designs import (
-    DIFFERENT,
-    MEASURES,
-    SAME,
-    SOFT,
-    Design,
-    Noise,
-    Sample,
-    Scenario,
-    drawn,
-    scenarios,
-    truth,
-)
+from tools.calibration.designs import Design, Noise, Sample, drawn
+from tools.calibration.measures import MEASURES, SOFT
+from tools.calibration.scenarios import DIFFERENT, SAME, Scenario, scenarios, truth
 from tools.calibration.trials import (
     COVERAGE,
     PERM_BOTH_DRAWS,
