@@ -31,6 +31,7 @@ from benchmarks.schema import Answers, Benchmark, MeasureInfo, Questions, ScoreT
 from benchmarks.sources.folder import DataFolder
 from benchmarks.statistics import systems
 from benchmarks.statistics.detection import ratio
+from benchmarks.statistics.intervals import around
 from benchmarks.statistics.resampling import ResamplingPlan, resampled_mean
 
 LEAST_DATED = 6
@@ -421,7 +422,7 @@ class _Metric:
                 found = ratio((weights * errors).sum(axis=1), weights.sum(axis=1))
             if not self._people.of_models:
                 resampled = self._people.plan.resampled
-                found[resampled] = systems.around(found[0], found[resampled], 0.0, 100.0)
+                found[resampled] = around(found[0], found[resampled], 0.0, 100.0)
             return found
         times = _years(self._people.answers.models, self._said)
         dated = np.isfinite(times)

@@ -27,7 +27,7 @@ from benchmarks.pooled import MIN_IMAGES, missing_scores, most_wrong
 from benchmarks.rows import MeasuredBuilder, Row, notes
 from benchmarks.schema import MeasureInfo, ScoreTable
 from benchmarks.statistics.correlation import resampled_pearson, resampled_spearman
-from benchmarks.statistics.intervals import percentile
+from benchmarks.statistics.intervals import around, percentile
 from benchmarks.statistics.ordering import (
     direction,
     majority_relation,
@@ -38,7 +38,6 @@ from benchmarks.statistics.ordering import (
 )
 from benchmarks.statistics.raters import error_consistency, krippendorff_alpha
 from benchmarks.statistics.resampling import DEFAULT_RESAMPLES, ResamplingPlan, mean_of_defined
-from benchmarks.statistics.systems import around
 
 MEASURES: dict[str, MeasureInfo] = {
     "srcc": MeasureInfo.correlation(

@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from benchmarks.arrays import BoolArray, FloatArray, IntArray
-from benchmarks.statistics.resampling import ResamplingPlan
+from benchmarks.statistics.resampling import ResamplingPlan, mean_of_defined
 
 MAX_BLOCKS = 250
 """More clusters than this are dealt into so many blocks, each left out and doubled as a whole."""
@@ -156,6 +156,17 @@ def percentile(resamples: NDArray[np.floating], level: float = LEVEL) -> Interva
     """
     tails = np.broadcast_to([(1.0 - level) / 2.0, (1.0 + level) / 2.0], (len(resamples), 2))
     return _between(resamples, tails)
+
+
+_TOWARDS_VALUE = 5.0 / 6.0
+"""How far resamples are moved from their own mean to the value. In simulations of 6 to 30 models 1
+covers 89 to 98 % of the times, 2/3 96 to 100 %."""
+
+
+def around(value: float, drawn: FloatArray, low: float | None, high: float | None) -> FloatArray:
+    """Resamples (B,), moved towards a value and kept within the range of the measure."""
+    moved = drawn + _TOWARDS_VALUE * (value - mean_of_defined(drawn))
+    return np.asarray(np.clip(moved, low, high), np.float64)
 
 
 def bca(

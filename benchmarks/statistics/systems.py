@@ -6,7 +6,7 @@ multiplicities are weights, shape (B, M). Copies of one model make no pair.
 A study with few prompts finds less agreement than one with many: chance lets models change places.
 Resampled prompts add as much chance once more, so that plain resamples lie below the value. What the
 intervals are of is therefore what studies with as many prompts find on average, and resamples are
-made as scattered as the sample (`drawn_in`, `around`).
+made as scattered as the sample (`drawn_in`, `intervals.around`).
 
 Soft pairwise accuracy: Thompson, Mathur, Deutsch, Khayrallah: Improving Statistical Significance in
 Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy, WMT 2024.
@@ -24,6 +24,7 @@ import scipy
 
 from benchmarks.arrays import FloatArray, IntArray
 from benchmarks.statistics.detection import ratio
+from benchmarks.statistics.intervals import around
 from benchmarks.statistics.resampling import mean_of_defined, resampled_mean
 from benchmarks.statistics.sign_flips import sign_patterns
 
@@ -126,11 +127,6 @@ def soft_pairwise_accuracy(human: FloatArray, metric: FloatArray) -> FloatArray:
     return np.asarray(1.0 - np.abs(human - metric).mean(axis=-1), np.float64)
 
 
-_TOWARDS_VALUE = 5.0 / 6.0
-"""How far resamples are moved from their own mean to the value. In simulations of 6 to 30 models 1
-covers 89 to 98 % of the times, 2/3 96 to 100 %."""
-
-
 def drawn_in(human: FloatArray, metric: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What to add to each model's values, (M,) by each judge, against the scatter that resampling adds.
 
@@ -174,12 +170,6 @@ def _root(matrix: FloatArray) -> FloatArray:
     sizes, axes = np.linalg.eigh(matrix)
     found: FloatArray = (axes * np.sqrt(np.maximum(sizes, 0.0))) @ axes.T
     return found
-
-
-def around(value: float, drawn: FloatArray, low: float | None, high: float | None) -> FloatArray:
-    """Resamples (B,), moved towards a value and kept within the range of the measure."""
-    moved = drawn + _TOWARDS_VALUE * (value - mean_of_defined(drawn))
-    return np.asarray(np.clip(moved, low, high), np.float64)
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from benchmarks.statistics.correlation import (
     spearman_by_group,
 )
 from benchmarks.statistics.detection import auroc, average_precision, better_worse_auc
-from benchmarks.statistics.intervals import MAX_BLOCKS
+from benchmarks.statistics.intervals import MAX_BLOCKS, around
 from benchmarks.statistics.kendall import resampled_kendall
 from benchmarks.statistics.logistic import BestCurves, plcc
 from benchmarks.statistics.ordering import resampled_relations
 from benchmarks.statistics.pairwise_accuracy import PairForms, tie_calibrated
 from benchmarks.statistics.perm_both import Statistic
 from benchmarks.statistics.resampling import resampled_mean
-from benchmarks.statistics.systems import Judge, around, differences
+from benchmarks.statistics.systems import Judge, differences
 from tools.calibration.designs import Sample
 
 Area = Callable[[FloatArray, BoolArray, IntArray, FloatArray], FloatArray]
