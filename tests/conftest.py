@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).resolve().parent.parent
 BROWSER_PATIENCE_MS = 60_000
 """For what a page is expected to show, on a machine that has other work."""
+LOADED = pytest.StashKey[set[str]]()
+"""Packages that were imported when all tests were collected."""
 
 
 # Tests run beside one another: libraries that each take all cores only wait for each other.
@@ -63,6 +66,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if name in quick:
                 item.add_marker("slow")
             quick.add(name)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep which packages collecting has imported, before any test imports more."""
+    session.config.stash[LOADED] = {name.partition(".")[0] for name in sys.modules}
 
 
 def data_folder() -> Path:

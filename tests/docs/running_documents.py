@@ -53,7 +53,7 @@ _failed() {
 }
 _begin() {
   _expected=$2 _failures=()
-  printf '\n### line %s\n' "$1"
+  printf '\n### line %s, after %s s\n' "$1" "$SECONDS"
   if [ "$2" != 0 ]; then set +e; fi
 }
 _end() {

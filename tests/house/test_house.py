@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.conftest import LOADED, REPOSITORY
 from tests.house.modules import PACKAGES, functions_around, modules_of, parsed, source
 from tests.house.public_api import COMMAND, FILE, PUBLIC, listing, undocumented
 
@@ -271,23 +270,13 @@ def test_every_public_part_has_a_docstring(name: str) -> None:
 MOST_MODULES_OF_A_SUBMISSION = 125
 """Those of its isolation and its program, environment, outputs, scoring, comparisons, controls, generators, statistics, protocols, ratings."""
 HEAVY = {"diffusers", "open_clip", "ray", "torch", "torchvision", "transformers"}
-COLLECT = """
-import json, sys
-import pytest
-code = pytest.main(["--collect-only", "-qq", "-n", "0", "-p", "no:cacheprovider"])
-print(json.dumps([int(code), sorted({name.partition(".")[0] for name in sys.modules})]))
-"""
 
 
-@pytest.mark.slow
-def test_collecting_all_tests_imports_no_library_of_models() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    code, loaded = json.loads(done.stdout.splitlines()[-1])
-    assert code == 0, done.stdout
-    assert {"tests", "pytest"} <= set(loaded)
-    assert not HEAVY & set(loaded)
+def test_collecting_tests_imports_no_library_of_models(request: pytest.FixtureRequest) -> None:
+    """Of those that this run has collected: `make test` and `make more` collect all."""
+    loaded = request.config.stash[LOADED]
+    assert {"tests", "pytest"} <= loaded
+    assert not HEAVY & loaded
 
 
 @pytest.mark.slow
