@@ -4,99 +4,82 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from benchmarks.__main__ import command_line as benchmarks_command_line
 from benchmarks.command_line import run, with_help_as_started
-from evaluator.commands.ab import ab
-from evaluator.commands.best_of_n import best_of_n
-from evaluator.commands.check import check
-from evaluator.commands.compare import compare
-from evaluator.commands.croc import app as croc
-from evaluator.commands.demo import demo
-from evaluator.commands.doctor import doctor, health
-from evaluator.commands.export import app as export
-from evaluator.commands.generate import generate
-from evaluator.commands.grid import grid
-from evaluator.commands.init import init
-from evaluator.commands.judges import judges, pin, unpin
-from evaluator.commands.meta import meta
-from evaluator.commands.models import app as models
-from evaluator.commands.operate import (
-    ban,
-    clear,
-    hide,
-    ledger,
-    policy,
-    publish,
-    quota,
-    rerun,
-    show,
-    unban,
-    withdraw,
-)
-from evaluator.commands.prompts import app as prompts
-from evaluator.commands.questions import app as questions
-from evaluator.commands.reevaluate import board_changes, reevaluate
-from evaluator.commands.report import report
-from evaluator.commands.score import score
-from evaluator.commands.scorer_options import with_runtime_options
-from evaluator.commands.scorers import scorers_app
-from evaluator.commands.serve import serve
-from evaluator.commands.settings import settings
-from evaluator.commands.space import space
-from evaluator.commands.status import logs, status
-from evaluator.commands.store import store_app
-from evaluator.commands.submit import submit
-from evaluator.commands.train import train
-from evaluator.commands.votes import app as votes
-from evaluator.commands.watch import watch
-from evaluator.commands.worker import worker
-from evaluator.submission.receipts import assay_version
 
-_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Begin": (demo,),
-    "Submitters": (init, check, submit, status, logs, report, quota, withdraw, publish),
-    "Without a store": (
-        with_runtime_options(score),
-        with_runtime_options(serve),
-        with_runtime_options(ab, without=("checkpoint", "revision")),
-        with_runtime_options(watch, without=("checkpoint", "revision")),
-        meta,
-        compare,
-        generate,
-        train,
-    ),
-    "Visitors": (board_changes, best_of_n),
-    "Operators": (
-        worker,
-        doctor,
-        health,
-        settings,
-        grid,
-        reevaluate,
-        rerun,
-        clear,
-        hide,
-        show,
-        ban,
-        unban,
-        policy,
-        space,
-        judges,
-        pin,
-        unpin,
-        ledger,
-    ),
+_PANELS: dict[str, dict[str, str]] = {
+    "Begin": {"demo": "demo:demo"},
+    "Submitters": {
+        "init": "init:init",
+        "check": "check:check",
+        "submit": "submit:submit",
+        "status": "status:status",
+        "logs": "status:logs",
+        "report": "report:report",
+        "quota": "operate:quota",
+        "withdraw": "operate:withdraw",
+        "publish": "operate:publish",
+    },
+    "Without a store": {
+        "score": "score:score",
+        "serve": "serve:serve",
+        "ab": "ab:ab",
+        "watch": "watch:watch",
+        "meta": "meta:meta",
+        "compare": "compare:compare",
+        "generate": "generate:generate",
+        "train": "train:train",
+    },
+    "Visitors": {"moved": "reevaluate:board_changes", "best-of-n": "best_of_n:best_of_n"},
+    "Operators": {
+        "worker": "worker:worker",
+        "doctor": "doctor:doctor",
+        "health": "doctor:health",
+        "settings": "settings:settings",
+        "grid": "grid:grid",
+        "reevaluate": "reevaluate:reevaluate",
+        "rerun": "operate:rerun",
+        "clear": "operate:clear",
+        "hide": "operate:hide",
+        "show": "operate:show",
+        "ban": "operate:ban",
+        "unban": "operate:unban",
+        "policy": "operate:policy",
+        "space": "space:space",
+        "judges": "judges:judges",
+        "pin": "judges:pin",
+        "unpin": "judges:unpin",
+        "ledger": "operate:ledger",
+    },
 }
-_TYPED_AS = {board_changes: "moved"}
-"""Commands whose functions have another name."""
+"""Commands by the panel of the help in which they stand, with module and function."""
+_GROUPS = {
+    "scorers": "scorers:scorers_app",
+    "questions": "questions:app",
+    "prompts": "prompts:app",
+    "croc": "croc:app",
+    "votes": "votes:app",
+    "models": "models:app",
+    "export": "export:app",
+    "store": "store:store_app",
+    "bench": "benchmarks.__main__:command_line",
+}
+"""Groups of commands, with module and application, or the function that makes it."""
+_RUNTIME_OPTIONS_WITHOUT: dict[str, tuple[str, ...]] = {
+    "score": (),
+    "serve": (),
+    "ab": ("checkpoint", "revision"),
+    "watch": ("checkpoint", "revision"),
+}
+"""Commands with the options of scoring, and which of them they lack."""
 
 
-def command_line() -> typer.Typer:
-    """All commands."""
+def command_line(only: str | None = None) -> typer.Typer:
+    """All commands, or the one of this name or the group: what another needs is not imported."""
     app = typer.Typer(
         help="Test text-to-image metrics: submit, run and measure them.",
         no_args_is_help=True,
@@ -104,24 +87,34 @@ def command_line() -> typer.Typer:
         add_completion=False,
     )
     app.callback()(_begin)
+    known = {*_GROUPS, *(name for commands in _PANELS.values() for name in commands)}
+    wanted = {only} & known or known
     for panel, commands in _PANELS.items():
-        for command in commands:
-            app.command(_TYPED_AS.get(command), rich_help_panel=panel)(command)
-    app.add_typer(scorers_app(), name="scorers")
-    app.add_typer(questions, name="questions")
-    app.add_typer(prompts, name="prompts")
-    app.add_typer(croc, name="croc")
-    app.add_typer(votes, name="votes")
-    app.add_typer(models, name="models")
-    app.add_typer(export, name="export")
-    app.add_typer(store_app(), name="store")
-    app.add_typer(benchmarks_command_line(), name="bench")
+        for name in (name for name in commands if name in wanted):
+            app.command(name, rich_help_panel=panel)(_command(name, commands[name]))
+    for name in (name for name in _GROUPS if name in wanted):
+        found = _imported(_GROUPS[name])
+        app.add_typer(found if isinstance(found, typer.Typer) else found(), name=name)
     return app
+
+
+def _command(name: str, where: str) -> Callable[..., None]:
+    command: Callable[..., None] = _imported(where)
+    if name not in _RUNTIME_OPTIONS_WITHOUT:
+        return command
+    with_options = _imported("scorer_options:with_runtime_options")
+    complete: Callable[..., None] = with_options(command, without=_RUNTIME_OPTIONS_WITHOUT[name])
+    return complete
+
+
+def _imported(where: str) -> Any:
+    module, _, name = where.partition(":")
+    return getattr(import_module(module if "." in module else f"evaluator.commands.{module}"), name)
 
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"assay {assay_version()}")
+        typer.echo(f"assay {_imported('evaluator.submission.receipts:assay_version')()}")
         raise typer.Exit
 
 
@@ -138,7 +131,8 @@ def _begin(
 
 def main() -> int:
     """Run the command line; returns the exit code (0, 1 their input, 2 usage, 3 ours)."""
-    return run(with_help_as_started(command_line()))
+    first = sys.argv[1] if len(sys.argv) > 1 else None
+    return run(with_help_as_started(command_line(first)))
 
 
 if __name__ == "__main__":

@@ -31,8 +31,16 @@ for words in (["--help"], ["scorers", "list", "--json"], ["scorers", "run", "--h
 
 STEPS = {
     "import evaluator": {"torch", "transformers", "pandas", "gradio", "evaluator.metric"},
+    "import evaluator.__main__; evaluator.__main__.command_line('status')": {
+        "benchmarks.__main__",
+        "evaluator.commands.check",
+        "evaluator.scorers",
+        "jinja2",
+        *HEAVY,
+        *LATER,
+    },
     "import benchmarks.__main__": HEAVY | LATER,
-    "import evaluator.__main__": HEAVY | LATER,
+    "evaluator.__main__.command_line()": HEAVY | LATER,
     # The digest of a family's code, which every manifest of a built-in metric holds.
     "from evaluator.scorers.family_code import code_digest; code_digest('question_answering')": HEAVY,
 }

@@ -24,12 +24,16 @@ from tests.kit.processes import running
 from tests.kit.warm.zygote import FOLLOWED
 
 HERE = Path(__file__).resolve().parent
+COMMANDS = HERE.parents[2] / "evaluator" / "commands"
 LIBRARIES = (
     "PIL.Image", "jinja2", "numpy", "pandas", "pydantic", "pyarrow", "rich.console", "scipy.stats",
     "typer", "yaml",
 )  # fmt: skip
 """Packages that `python -m evaluator` imports in any case, whatever is set in the environment."""
-MODULES = ("evaluator.__main__",)
+MODULES = (
+    "evaluator.__main__",
+    *sorted(f"evaluator.commands.{file.stem}" for file in COMMANDS.glob("[!_]*.py")),
+)
 START_S = 240.0
 ONE_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "OPENBLAS_NUM_THREADS": "1"}
 """Of the server alone: what libraries would start a thread for when they are imported."""
