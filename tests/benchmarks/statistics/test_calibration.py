@@ -20,7 +20,7 @@ from benchmarks.statistics.perm_both import perm_both
 from benchmarks.statistics.sign_flips import FIRST_DRAWS, pair_tests
 from tools.calibration import __main__ as command
 from tools.calibration.designs import Design, Noise, Sample, drawn
-from tools.calibration.measures import MEASURES, SOFT
+from tools.calibration.measures import MEASURES, OVER_MODELS, SOFT
 from tools.calibration.scenarios import DIFFERENT, SAME, Scenario, scenarios, truth
 from tools.calibration.trials import (
     COVERAGE,
@@ -266,6 +266,17 @@ def test_the_true_soft_accuracy_is_that_of_so_many_clusters() -> None:
     assert means[0] + 0.01 < means[1] < 1.0
     gold = drawn(many.with_clusters(4000), np.random.default_rng(1)).gold.reshape(-1, 3)
     assert np.diff(gold.mean(axis=0)) == pytest.approx([0.15, 0.15], abs=0.06)
+
+
+@pytest.mark.parametrize("measure", OVER_MODELS)
+def test_resamples_over_models_lie_around_the_sample(measure: str) -> None:
+    sample = drawn(Design(40, (6, 6), SAME, "models", misjudged=0.5), np.random.default_rng(3))
+    plan = plan_of(40, 8, 200)
+    found = MEASURES[measure](sample, np.vstack([np.ones(40), plan.counts]))
+    resamples = found[plan.resampled]
+    assert np.isfinite(found).all() and len(found) == 1 + 200 + 2 * 40
+    assert (np.abs(resamples.mean(axis=0) - found[0]) < resamples.std(axis=0) / 2).all()
+    assert (resamples.min(axis=0) <= found[0]).all() and (found[0] <= resamples.max(axis=0)).all()
 
 
 # The program
