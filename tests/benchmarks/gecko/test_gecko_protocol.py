@@ -430,7 +430,7 @@ def test_model_pairs_right_go_by_the_majority(
         assert (row.value, row.n_items, row.n_clusters) == (expected, 6, len(prompts))
         assert "of 6" in row.note
         resamples = resamples_of(measured, row)
-        assert ((0 <= resamples) & (resamples <= 6)).all()
+        assert ((resamples >= 0) & (resamples <= 6)).all()
         assert abs(resamples.mean() - row.value) <= 0.5 + resamples.std()
 
 
