@@ -416,18 +416,23 @@ class _Metric:
         rates = resampled_mean(self._rates, self._people.draws)
         errors = 100.0 * np.abs(rates - (self._people.means - low) / (high - low))
         weights = self._people.weights
-        if measure != "drift":
-            found: FloatArray = errors.max(axis=1)
-            if measure == "mae":
-                found = ratio((weights * errors).sum(axis=1), weights.sum(axis=1))
-            if not self._people.of_models:
-                resampled = self._people.plan.resampled
-                found[resampled] = around(found[0], found[resampled], 0.0, 100.0)
-            return found
+        if measure == "drift":
+            return self._slope(errors)
+        found: FloatArray = errors.max(axis=1)
+        if measure == "mae":
+            found = ratio((weights * errors).sum(axis=1), weights.sum(axis=1))
+        if not self._people.of_models:
+            resampled = self._people.plan.resampled
+            found[resampled] = around(found[0], found[resampled], 0.0, 100.0)
+        return found
+
+    def _slope(self, errors: FloatArray) -> FloatArray:
+        """That of errors (1 + B, M) over the dates of models, in points a year."""
         times = _years(self._people.answers.models, self._said)
         dated = np.isfinite(times)
         if self._people.of_models:
-            return systems.slope(errors[:, dated], times[dated], weights[:, dated])
+            weights = self._people.weights[:, dated]
+            return systems.slope(errors[:, dated], times[dated], weights)
         drawn = self._people.drawn_models(int(dated.sum()))
         return systems.slope(np.tile(errors[0, dated], (len(drawn), 1)), times[dated], drawn)
 

@@ -29,7 +29,7 @@ LIBRARIES = (
     "PIL.Image", "jinja2", "numpy", "pandas", "pydantic", "pyarrow", "rich.console", "scipy.stats",
     "typer", "yaml",
 )  # fmt: skip
-"""Packages that `python -m evaluator` imports in any case, whatever is set in the environment."""
+"""Packages that commands import, whatever is set in the environment."""
 MODULES = (
     "evaluator.__main__",
     *sorted(f"evaluator.commands.{file.stem}" for file in COMMANDS.glob("[!_]*.py")),
